@@ -1,0 +1,43 @@
+# One place for what people and CI run. `make demo` and `make test` need Python 3.10-3.12, git and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+ARGS ?=
+
+.PHONY: help demo test test-fast lint format bench bench-quick venv clean
+
+help:
+	@echo "make demo       train a small BERT under MindPulse and show its health report"
+	@echo "make test       run the whole test suite        make test-fast  a subset in under a minute"
+	@echo "make lint       ruff and mypy                   make format     ruff format"
+	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
+
+venv:
+	@$(PYTHON) tools/bootstrap.py --venv $(VENV)
+
+demo: venv
+	@$(BIN)/mindpulse demo bert $(ARGS)
+
+test: venv
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-fast: venv
+	@$(BIN)/python -m pytest -m "not mindspore and not browser and not slow" $(ARGS)
+
+lint: venv
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: venv
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: venv
+	@for name in training_thread overhead; do $(BIN)/python benchmarks/$$name.py --json build/$$name.json || exit 1; done
+
+bench-quick: venv
+	@for name in training_thread overhead; do $(BIN)/python benchmarks/$$name.py --quick || exit 1; done
+
+clean:
+	rm -rf $(VENV) build summary demo-runs

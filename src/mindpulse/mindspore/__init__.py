@@ -1,0 +1,6 @@
+"""Probes in a MindSpore training: `TransformerMonitor` for `Model.train`, `attach` for loops."""
+
+from mindpulse.mindspore.callback import TransformerMonitor, attach
+from mindpulse.mindspore.monitor import Monitor
+
+__all__ = ["Monitor", "TransformerMonitor", "attach"]

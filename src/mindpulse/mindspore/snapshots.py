@@ -1,0 +1,46 @@
+"""Small attention maps of each layer, kept each M steps as `snapshots/attn_L03_s001000.npz`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mindpulse.mindspore.planting import AttentionProbe
+from mindpulse.recorder import Recorder
+
+
+class Snapshots:
+    """Copies the maps from the device when one is due.
+
+    Args:
+        probes: the planted softmaxes.
+        every: steps between two snapshots; 0 for none.
+        recorder: takes the arrays.
+    """
+
+    def __init__(self, probes: list[AttentionProbe], every: int, recorder: Recorder) -> None:
+        self._probes = [probe for probe in probes if probe.map is not None]
+        self._every = every
+        self._recorder = recorder
+        self._last = 0
+
+    def offer(self, step: int) -> None:
+        """Takes a snapshot of sampled step `step` if one is due."""
+        if self._every and step and (not self._last or step - self._last >= self._every):
+            self.take(step)
+
+    def take(self, step: int) -> None:
+        """Takes a snapshot of sampled step `step`, the last one that ran, unless there is one."""
+        if not step or step == self._last:
+            return
+        self._last = step
+        for probe in self._probes:
+            assert probe.map is not None
+            name = f"attn_L{int(probe.layer):02d}"
+            attention = probe.map.asnumpy().copy()
+            self._recorder.snapshot(
+                name,
+                step,
+                attention=attention,
+                layer=np.array(int(probe.layer)),
+                path=np.array(probe.place.path),
+            )

@@ -1,0 +1,216 @@
+"""`TransformerMonitor` in `Model.train`, the actions, and what must never break a training."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+import pytest
+from mindspore import nn
+from mindspore.train import Model
+
+from mindpulse import open_run
+from mindpulse.control import Answer, ControlLog
+from mindpulse.errors import UsageError
+from mindpulse.mindspore import TransformerMonitor, attach
+from nets import BATCH, LENGTH, WORDS, Encoder, batches, make_training, weights
+
+
+def dataset(steps: int) -> Any:
+    rng = np.random.default_rng(5)
+    rows = rng.integers(0, WORDS, (steps * BATCH, 2, LENGTH)).astype(np.int32)
+    return ds.NumpySlicesDataset({"ids": rows[:, 0], "labels": rows[:, 1]}, shuffle=False).batch(
+        BATCH
+    )
+
+
+def train(mode: int, callbacks: list[Any], steps: int = 6, rate: Any = 1e-2) -> Any:
+    ms.set_context(mode=mode)
+    ms.set_seed(7)
+    np.random.seed(7)
+    net = Encoder()
+    optimizer = nn.AdamWeightDecay(net.trainable_params(), rate)
+    Model(net, loss_fn=None, optimizer=optimizer).train(
+        1, dataset(steps), callbacks=callbacks, dataset_sink_mode=False
+    )
+    return net
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+def test_one_line_is_enough(mode: int, tmp_path: Path) -> None:
+    plain = weights(train(mode, []))
+    probed = weights(train(mode, [TransformerMonitor(tmp_path / "run", attention_every=2)]))
+    assert all(plain[name].tobytes() == probed[name].tobytes() for name in plain)
+    run = open_run(tmp_path / "run")
+    assert run.series("train_loss").steps.tolist() == [1, 2, 3, 4, 5, 6]
+    assert run.series("attn_entropy").steps.tolist() == [1, 3, 5]
+    assert run.tags["mode"] == ("graph" if mode == ms.GRAPH_MODE else "pynative")
+
+
+def test_loss_is_that_of_model_train(tmp_path: Path) -> None:
+    class Losses(ms.train.Callback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[float] = []
+
+        def on_train_step_end(self, run_context: Any) -> None:
+            self.seen.append(float(run_context.original_args().net_outputs.asnumpy()))
+
+    losses = Losses()
+    train(ms.GRAPH_MODE, [TransformerMonitor(tmp_path / "run"), losses])
+    np.testing.assert_array_equal(
+        open_run(tmp_path / "run").series("train_loss").values, np.float64(losses.seen)
+    )
+
+
+def test_second_training_goes_on_counting(tmp_path: Path) -> None:
+    monitor = TransformerMonitor(tmp_path / "run")
+    train(ms.GRAPH_MODE, [monitor], steps=3)
+    train(ms.GRAPH_MODE, [monitor], steps=2)
+    run = open_run(tmp_path / "run")
+    assert run.attempts == [1, 2]
+    assert run.series("train_loss").steps.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_probes_are_told(tmp_path: Path) -> None:
+    monitor = TransformerMonitor(tmp_path / "run", exclude="layers.1.*")
+    train(ms.GRAPH_MODE, [monitor], steps=2)
+    told = {place.path: (place.state, place.reason) for place in monitor.probes}
+    assert told["layers.0.attention.softmax"][0] == "planted"
+    assert told["layers.1.attention.softmax"] == ("skipped", "matches exclude='layers.1.*'")
+    assert told["optimizer"] == ("planted", "36 gradients")
+    notes = [n for n in open_run(tmp_path / "run").notes() if n.kind == "probe"]
+    assert {note.data["path"] for note in notes} == set(told)
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+@pytest.mark.parametrize("schedule", [False, True])
+def test_requests_are_carried_out_at_the_step_asked_for(
+    mode: int, schedule: bool, tmp_path: Path
+) -> None:
+    rate = nn.ExponentialDecayLR(1e-2, 1.0, 5) if schedule else 1e-2
+
+    class Watcher(ms.train.Callback):
+        """Asks in the middle of the training, and lets the recorder's thread see it."""
+
+        def on_train_step_end(self, run_context: Any) -> None:
+            if run_context.original_args().cur_step_num == 2:
+                log = ControlLog(tmp_path / "run")
+                log.request("scale_lr", {"factor": 0.5}, step=5, expires_step=50)
+                log.request("stop", {}, step=8, expires_step=50)
+                monitor.monitor._exchange()
+
+    monitor = TransformerMonitor(tmp_path / "run")
+    train(mode, [monitor, Watcher()], steps=12, rate=rate)
+    run = open_run(tmp_path / "run")
+    np.testing.assert_allclose(
+        run.series("learning_rate").values, [1e-2] * 4 + [5e-3] * 3, rtol=1e-6
+    )
+    answers = [m for m in ControlLog(tmp_path / "run").poll() if isinstance(m, Answer)]
+    assert [(a.seq, a.step, a.status) for a in answers] == [(1, 5, "done"), (2, 8, "done")]
+    name = "schedule_factor" if schedule else "learning_rate"
+    assert answers[0].data[f"{name}_after"] == pytest.approx(answers[0].data[f"{name}_before"] / 2)
+
+
+def test_late_request_expires(tmp_path: Path) -> None:
+    training = make_training("pynative")
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run")
+    log = ControlLog(tmp_path / "run")
+    log.request("scale_lr", {"factor": 0.5}, step=1, expires_step=2)
+    for number, (ids, labels) in enumerate(batches(4)):
+        if number == 3:
+            monitor._exchange()
+        training.step(ids, labels)
+        monitor.step()
+    monitor.close()
+    answers = [m for m in log.poll() if isinstance(m, Answer)]
+    assert [(a.status, a.step) for a in answers] in ([("expired", 5)], [("done", 2)])
+
+
+def test_functional_stop(tmp_path: Path) -> None:
+    training = make_training("jit")
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run")
+    ControlLog(tmp_path / "run").request("stop", {}, step=4, expires_step=40)
+    steps = 0
+    for ids, labels in batches(10):
+        steps += 1
+        loss = training.step(ids, labels)
+        monitor._exchange()
+        if monitor.step(loss):
+            break
+    monitor.close()
+    assert steps == 3
+
+
+def test_unwritable_folder_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with caplog.at_level(logging.ERROR, "mindpulse"):
+        net = train(ms.GRAPH_MODE, [TransformerMonitor(blocked / "run")], steps=3)
+    assert "does not watch this training" in caplog.text
+    assert str(blocked) in caplog.text
+    plain = weights(train(ms.GRAPH_MODE, [], steps=3))
+    assert all(plain[k].tobytes() == v.tobytes() for k, v in weights(net).items())
+
+
+def broken(*args: Any) -> Any:
+    return args[0].no_such_method()
+
+
+@pytest.mark.parametrize(
+    ("place", "said", "kept"),
+    [("attention_focus", "all probes", True), ("squared_norm_half", "the cheap probes", False)],
+)
+def test_a_probe_that_does_not_compile_is_taken_out(
+    place: str, said: str, kept: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    from mindpulse.mindspore import measures
+
+    replacement = broken if kept else lambda: broken
+    monkeypatch.setattr(measures, place, replacement)
+    with caplog.at_level(logging.WARNING, "mindpulse"):
+        net = train(ms.GRAPH_MODE, [TransformerMonitor(tmp_path / "run")], steps=3)
+    assert f"compiling with {said} failed, the training goes on without it" in caplog.text
+    assert bool("grad_norm" in open_run(tmp_path / "run").specs()) is kept
+    monkeypatch.undo()
+    plain = weights(train(ms.GRAPH_MODE, [], steps=3))
+    assert all(plain[k].tobytes() == v.tobytes() for k, v in weights(net).items())
+
+
+def test_failing_monitor_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = make_training("pynative")
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run", capacity=4)
+    monkeypatch.setattr(monitor._harvest, "take", lambda *a: 1 / 0)
+    for ids, labels in batches(6):
+        assert monitor.step(training.step(ids, labels)) is False
+    monitor.close()
+    notes = open_run(tmp_path / "run").notes()
+    assert next(n.data["error"] for n in notes if n.kind == "monitor-error").startswith(
+        "ZeroDivision"
+    )
+
+
+@pytest.mark.parametrize("bad", [{"attention_every": 0}, {"capacity": 1}, {"snapshot_every": -1}])
+def test_bad_options_are_refused_before_training(bad: dict[str, int], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=str(next(iter(bad.values())))):
+        TransformerMonitor(tmp_path, **bad)
+
+
+def test_snapshots(tmp_path: Path) -> None:
+    train(
+        ms.GRAPH_MODE,
+        [TransformerMonitor(tmp_path / "run", attention_every=2, snapshot_every=4)],
+        12,
+    )
+    names = [path.name for path in open_run(tmp_path / "run").snapshots()]
+    assert "attn_L00_s000011.npz" in names
+    with np.load(tmp_path / "run/attempt-0001/rank-0000/snapshots/attn_L01_s000011.npz") as arrays:
+        attention = arrays["attention"]
+        assert arrays["path"].item() == "layers.1.attention.softmax"
+    np.testing.assert_allclose(attention[:2, :LENGTH].sum(-1), 1.0, atol=1e-5)
+    assert not attention[..., LENGTH - 3 :].any()  # the masked keys, and the padding behind them

@@ -1,0 +1,293 @@
+"""Probes in real trainings: right numbers, the same in each mode, and not a bit of difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+
+from mindpulse import open_run
+from mindpulse.catalogue import attention as reference
+from mindpulse.mindspore import attach
+from nets import HEADS, LENGTH, MODES, batches, make_training, weights
+
+STEPS = 5
+SHOWN = np.arange(LENGTH) < LENGTH - 3  # the nets hide the last three keys
+
+
+def watched_run(mode: str, folder: Path, steps: int = STEPS, **options: Any) -> Any:
+    training = make_training(mode)
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=folder, train_cell=training.cell, **options
+    )
+    for ids, labels in batches(steps):
+        loss = training.step(ids, labels)
+        monitor.step(loss if mode != "graph" else None)
+    monitor.close()
+    assert monitor.problem == ""
+    return training
+
+
+def unwatched_weights(mode: str, steps: int = STEPS) -> dict[str, np.ndarray[Any, Any]]:
+    training = make_training(mode)
+    for ids, labels in batches(steps):
+        training.step(ids, labels)
+    return weights(training.net)
+
+
+class Reference:
+    """The same training in PyNative, each tensor copied to NumPy: what probes should have seen."""
+
+    def __init__(self, steps: int) -> None:
+        self.losses: list[float] = []
+        self.focus: list[Any] = []
+        self.entropy: list[Any] = []
+        self.norms: list[list[float]] = []
+        training = make_training("pynative")
+        seen: list[Any] = []
+        for layer in training.net.layers:
+            layer.attention.softmax.register_forward_hook(
+                lambda cell, inputs, output: seen.append(output.asnumpy().copy())
+            )
+        gradients = ms.value_and_grad(training.net, None, training.optimizer.parameters)
+        for ids, labels in batches(steps):
+            loss, grads = gradients(ids, labels)
+            self.losses.append(float(loss.asnumpy()))
+            self.norms.append(
+                [float(np.linalg.norm(g.asnumpy().astype(np.float64))) for g in grads]
+            )
+            self.focus.append(np.concatenate([reference.attention_focus(p) for p in seen]))
+            self.entropy.append(
+                np.concatenate([reference.attention_entropy(p, SHOWN) for p in seen])
+            )
+            seen.clear()
+            training.optimizer(grads)
+        self.names = [p.name for p in training.optimizer.parameters]
+
+
+@pytest.fixture(scope="module")
+def expected() -> Reference:
+    return Reference(STEPS)
+
+
+# The modes round differently (fused kernels), and the weights drift apart a little with each step.
+CLOSE = {"rtol": 2e-4, "atol": 2e-6}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_numbers_are_those_of_numpy(mode: str, tmp_path: Path, expected: Reference) -> None:
+    watched_run(mode, tmp_path / "run", attention_every=1)
+    run = open_run(tmp_path / "run")
+    loss = run.series("train_loss")
+    assert loss.steps.tolist() == list(range(1, STEPS + 1))
+    np.testing.assert_allclose(loss.values, expected.losses, **CLOSE)
+    norms = run.series("grad_norm_param")
+    assert norms.labels[:, 0].tolist() == expected.names
+    np.testing.assert_allclose(norms.values, expected.norms, rtol=2e-3, atol=1e-6)
+    total = np.sqrt(np.square(expected.norms).sum(1))
+    np.testing.assert_allclose(run.series("grad_norm").values, total, **CLOSE)
+    focus, entropy = run.series("attn_focus"), run.series("attn_entropy")
+    assert focus.labels.tolist() == [[str(i), str(h)] for i in range(2) for h in range(HEADS)]
+    np.testing.assert_allclose(focus.values, expected.focus, **CLOSE)
+    np.testing.assert_allclose(entropy.values, expected.entropy, **CLOSE)
+    np.testing.assert_allclose(run.series("learning_rate").values, 1e-2, rtol=1e-6)
+    times = run.series("step_time_s")
+    assert len(times) == STEPS
+    assert (times.values > 0).all()
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("mode", MODES)
+def test_weights_are_bit_identical(mode: str, every: int, tmp_path: Path) -> None:
+    plain = unwatched_weights(mode, 8)
+    probed = weights(watched_run(mode, tmp_path / "run", 8, attention_every=every).net)
+    assert list(probed) == list(plain)
+    for name, value in plain.items():
+        assert value.tobytes() == probed[name].tobytes(), name
+
+
+def test_checkpoints_are_unchanged(tmp_path: Path) -> None:
+    kept = {}
+    for watched in (False, True):
+        training = make_training("graph")
+        monitor = (
+            attach(training.net, training.optimizer, summary_dir=tmp_path / "run")
+            if watched
+            else None
+        )
+        for ids, labels in batches(2):
+            training.step(ids, labels)
+        path = str(tmp_path / f"{watched}.ckpt")
+        ms.save_checkpoint(training.cell, path)
+        kept[watched] = ms.load_checkpoint(path)
+        if monitor:
+            assert monitor.problem == ""
+            monitor.close()
+    assert list(kept[True]) == list(kept[False])
+    assert not any("mindpulse" in name for name in kept[True])
+    for name, parameter in kept[False].items():
+        assert np.array_equal(parameter.asnumpy(), kept[True][name].asnumpy()), name
+
+
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+def test_attention_is_thinned(mode: str, tmp_path: Path) -> None:
+    watched_run(mode, tmp_path / "run", 9, attention_every=4)
+    run = open_run(tmp_path / "run")
+    assert run.series("attn_focus").steps.tolist() == [1, 5, 9]
+    assert run.series("grad_norm").steps.tolist() == list(range(1, 10))
+
+
+def test_jit_keeps_measuring_on_each_step(tmp_path: Path) -> None:
+    """A jit function keeps its probes: the monitor finds out and stops swapping classes."""
+    watched_run("jit", tmp_path / "run", 9, attention_every=4, capacity=4)
+    assert open_run(tmp_path / "run").series("attn_focus").steps.tolist() == list(range(1, 10))
+
+
+def test_nothing_is_compiled_after_the_first_step(tmp_path: Path) -> None:
+    training = make_training("graph")
+    monitor = attach(
+        training.net,
+        training.optimizer,
+        summary_dir=tmp_path,
+        train_cell=training.cell,
+        attention_every=3,
+    )
+    assert monitor.problem == ""
+    compiled = []
+    for ids, labels in batches(8):
+        training.step(ids, labels)
+        monitor.step()
+        compiled.append(len(training.cell.compile_cache))
+    monitor.close()
+    assert compiled == [2] * 8
+
+
+def test_nothing_is_compiled_when_the_rate_changes(tmp_path: Path) -> None:
+    training = make_training("graph", nn.ExponentialDecayLR(1e-2, 0.9, 4))
+    monitor = attach(
+        training.net,
+        training.optimizer,
+        summary_dir=tmp_path / "run",
+        train_cell=training.cell,
+        attention_every=1,
+    )
+    for number, (ids, labels) in enumerate(batches(6)):
+        if number == 3:
+            monitor._planted.learning_rate.scale(0.5)
+        training.step(ids, labels)
+        monitor.step()
+    monitor.close()
+    assert len(training.cell.compile_cache) == 1
+    rates = open_run(tmp_path / "run").series("learning_rate").values
+    plain = 1e-2 * 0.9 ** (np.arange(6) / 4)
+    np.testing.assert_allclose(rates, plain * np.where(np.arange(6) < 3, 1.0, 0.5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_close_removes_what_was_planted(mode: str, tmp_path: Path) -> None:
+    training = make_training(mode, nn.ExponentialDecayLR(1e-2, 0.9, 4))
+    cells = {name: type(cell) for name, cell in training.net.cells_and_names()}
+    others = [training.optimizer, training.optimizer.learning_rate, training.cell]
+    types = [type(cell) for cell in others]
+    monitor = attach(
+        training.net,
+        training.optimizer,
+        summary_dir=tmp_path,
+        train_cell=training.cell,
+        attention_every=2,
+    )
+    assert monitor.problem == ""
+    assert type(training.net.layers[0].attention.softmax) is not nn.Softmax
+    for ids, labels in batches(2):
+        training.step(ids, labels)
+        monitor.step()
+    monitor.close()
+    monitor.close()
+    assert {name: type(cell) for name, cell in training.net.cells_and_names()} == cells
+    assert [type(cell) for cell in others] == types
+    assert not training.optimizer._forward_hook
+
+
+def test_nothing_is_read_from_an_unfinished_step(tmp_path: Path) -> None:
+    """The ring is read in the middle of step 3: its attention is there, and is not taken."""
+    training = make_training("pynative")
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=tmp_path / "run", attention_every=1
+    )
+    taken: list[int] = []
+
+    def in_the_middle(cell: Any, inputs: Any, output: Any) -> None:
+        if monitor.steps_seen == 2 and not taken:
+            reading = monitor._planted.ring.read()
+            layer = reading.tables["attention.0"]
+            assert layer[3 % monitor._capacity, 0] == 4  # step 3 (stamp 4) has written its row
+            taken.extend(reading.rows_of("attention.0", 1, 99)[0].tolist())
+
+    training.net.head.register_forward_hook(in_the_middle)
+    for ids, labels in batches(4):
+        training.step(ids, labels)
+        monitor.step()
+    monitor.close()
+    assert taken == [1, 2]
+
+
+def test_reading_waits_for_the_device(tmp_path: Path) -> None:
+    """With the asynchronous queue on, a drain right behind a step brings that step's values."""
+    training = make_training("pynative")
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=tmp_path / "run", attention_every=1
+    )
+    expected = Reference(4)
+    with Asynchronous():
+        for ids, labels in batches(4):
+            monitor.step(training.step(ids, labels))
+            monitor.drain()
+    monitor.close()
+    np.testing.assert_allclose(
+        open_run(tmp_path / "run").series("train_loss").values, expected.losses, **CLOSE
+    )
+
+
+class Asynchronous:
+    """PyNative with its queue, as users have it."""
+
+    def __enter__(self) -> None:
+        ms.set_context(pynative_synchronize=False)
+
+    def __exit__(self, *exc: object) -> None:
+        ms.set_context(pynative_synchronize=True)
+
+
+def test_small_ring_counts_what_it_loses(tmp_path: Path) -> None:
+    training = make_training("pynative")
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run", capacity=4)
+    for number, (ids, labels) in enumerate(batches(9)):
+        training.step(ids, labels)
+        if number == 8:
+            monitor.step()
+    monitor.close()
+    run = open_run(tmp_path / "run")
+    assert run.series("grad_norm").steps.tolist() == [6, 7, 8, 9]
+    assert [note.data["count"] for note in run.notes() if note.kind == "rows-lost"] == [5]
+
+
+def test_nonfinite_is_recorded_and_the_next_value_is_right(tmp_path: Path) -> None:
+    training = make_training("pynative")
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=tmp_path / "run", attention_every=1
+    )
+    healthy = weights(training.net)
+    for number, (ids, labels) in enumerate(batches(3)):
+        for parameter in training.net.get_parameters():
+            parameter.set_data(Tensor(healthy[parameter.name]))
+        if number == 1:
+            training.net.head.weight.set_data(Tensor(np.full_like(healthy["head.weight"], np.nan)))
+        monitor.step(training.step(ids, labels))
+    monitor.close()
+    run = open_run(tmp_path / "run")
+    assert np.isfinite(run.series("train_loss").values).tolist() == [True, False, True]
+    assert np.isfinite(run.series("grad_norm").values).tolist() == [True, False, True]
