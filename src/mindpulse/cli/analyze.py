@@ -1,0 +1,125 @@
+"""`mindpulse analyze`: what a run folder holds, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mindpulse.cli import options
+from mindpulse.cli.group import EXIT_FINDINGS
+from mindpulse.cli.inventory import Holding, holdings
+from mindpulse.cli.output import busy, console, print_json
+from mindpulse.report.collect import summarise_files
+from mindpulse.report.data import AttentionMap, FileSummary
+from mindpulse.report.snapshots import latest, read_maps
+from mindpulse.store.run import Run, open_run
+
+
+@click.command("analyze")
+@options.run_dir
+@click.option("--maps/--no-maps", default=True, help="Show the attention maps of the snapshots.")
+@click.option("--layer", metavar="N", help="Show the maps of this layer [default: the first].")
+@options.as_json
+def command(run_dir: Path, maps: bool, layer: str | None, as_json: bool) -> None:
+    """List the files, series, attempts and ranks of a run; show an attention map.
+
+    Exit code 1 says that a file or a row is damaged.
+    """
+    run = open_run(run_dir)
+    with busy("reading"):
+        reports = run.files()
+        files, problems = summarise_files(run, reports)
+        held = holdings(run, reports)
+        found, unreadable = read_maps(run.snapshots())
+    problems += unreadable
+    if as_json:
+        print_json(_document(run, files, held, found, problems))
+    else:
+        _print_summary(run, files, problems)
+        _print_series(held)
+        if maps:
+            _print_maps(latest(found), layer)
+    if files.damaged or problems:
+        click.get_current_context().exit(EXIT_FINDINGS)
+
+
+def _document(
+    run: Run,
+    files: FileSummary,
+    held: Sequence[Holding],
+    maps: Sequence[AttentionMap],
+    problems: Sequence[str],
+) -> dict[str, Any]:
+    return {
+        "path": str(run.path),
+        "id": run.id,
+        "attempts": run.attempts,
+        "ranks": run.ranks,
+        "tags": run.tags,
+        "files": asdict(files),
+        "problems": list(problems),
+        "series": [h.as_object() for h in held],
+        "snapshots": [{"layer": m.layer, "head": m.head, "step": m.step} for m in maps],
+    }
+
+
+def _print_summary(run: Run, files: FileSummary, problems: Sequence[str]) -> None:
+    from rich.markup import escape
+
+    out = console()
+    out.print(
+        f"[bold]{escape(str(run.path))}[/]  run {run.id or 'without run.json'}", highlight=False
+    )
+    attempts, ranks = (
+        ", ".join(map(str, numbers)) or "none" for numbers in (run.attempts, run.ranks)
+    )
+    out.print(f"attempts {attempts}; ranks {ranks}")
+    damaged = f"{files.damaged} damaged"
+    out.print(
+        f"files: {files.total} total, {files.valid} valid, "
+        f"{'[bold red]' + damaged + '[/]' if files.damaged else damaged}, {files.foreign} foreign; "
+        f"{files.rows:,} rows, {files.damaged_rows:,} damaged"
+    )
+    for problem in problems:
+        out.print(f"  [red]![/] {escape(problem)}")
+
+
+def _print_series(held: Sequence[Holding]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, right in (
+        ("series", False),
+        ("columns", True),
+        ("rows", True),
+        ("steps", True),
+        ("last value", True),
+    ):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for h in held:
+        steps = f"{h.first_step:,}–{h.last_step:,}" if h.rows else "–"
+        table.add_row(escape(h.tag), escape(h.shape), f"{h.rows:,}", steps, escape(h.last_text))
+    out = console()
+    out.print()
+    out.print(table)
+
+
+def _print_maps(maps: Sequence[AttentionMap], layer: str | None) -> None:
+    from mindpulse.cli.map_view import print_layer
+
+    if not maps:
+        return
+    layers = list(dict.fromkeys(m.layer for m in maps))
+    chosen = layer if layer is not None else layers[0]
+    if chosen not in layers:
+        raise click.BadParameter(
+            f"no snapshot of layer {chosen!r}; there are: {', '.join(layers)}", param_hint="--layer"
+        )
+    print_layer([m for m in maps if m.layer == chosen], console())
+    if len(layers) > 1:
+        click.echo(f"layers with snapshots: {', '.join(layers)} (--layer N)")

@@ -1,0 +1,90 @@
+"""The group of commands: `mindpulse --help` imports none of them.
+
+Exit codes: 0 fine, 1 there are findings, 2 the call or the folder cannot be used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+from typing import Any
+
+import click
+
+from mindpulse import __version__
+from mindpulse.errors import MindPulseError
+
+EXIT_FINDINGS, EXIT_USAGE = 1, 2
+
+# name -> one line of help; the command is `command` in mindpulse.cli.NAME
+COMMANDS = {
+    "analyze": "What a run holds: files, series, attempts, ranks, attention maps.",
+    "query": "Rows of one series: the last ones, or all that come.",
+    "export": "Series as CSV or JSON files.",
+    "report": "The training health report as HTML, Markdown or JSON.",
+    "watch": "Judge a run while it trains; raise alerts, and act if told to.",
+    "demo": "Train a small BERT or ViT under MindPulse, with a fault if you like.",
+}
+
+
+class MindPulseFailure(click.ClickException):
+    """An error of ours as one message on standard error and exit code 2."""
+
+    exit_code = EXIT_USAGE
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"mindpulse: {self.format_message()}", file=file, err=file is None)
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and imports a module when its command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"mindpulse.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # A terminal that knows only ASCII must not turn a dash into a traceback.
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except MindPulseError as error:
+            raise MindPulseFailure(str(error)) from error
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"mindpulse {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 there are findings, 2 the call or the folder cannot be used.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+def main() -> None:
+    """Watch a Transformer while it trains: what it records, what is wrong, what to do.
+
+    Every command takes the run folder first, for example `mindpulse report ./summary`.
+    """

@@ -1,0 +1,121 @@
+"""`mindpulse report`: the training health report of a run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from mindpulse import __version__
+from mindpulse.cli import options
+from mindpulse.cli.group import EXIT_FINDINGS
+from mindpulse.cli.output import busy, draft, print_json
+from mindpulse.report.as_json import report_object, write_json
+from mindpulse.report.collect import collect
+from mindpulse.report.data import ReportData
+from mindpulse.report.html import write_html
+from mindpulse.report.markdown import write_markdown
+from mindpulse.report.verdict import judge
+from mindpulse.report.words import Words
+from mindpulse.rules.load import load_rules
+from mindpulse.store.run import open_run
+
+
+@click.command("report")
+@options.run_dir
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write it; '-' is standard output [default: report.FORMAT in the run folder].",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["html", "md", "json"]),
+    help="Format of the file [default: by the ending of --output, else html].",
+)
+@options.lang
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="N",
+    help="Exit with 1 if the health score is below N, or unknown.",
+)
+@options.rules
+@options.as_json
+def command(
+    run_dir: Path,
+    output: Path | None,
+    format_: str | None,
+    lang: str,
+    fail_under: float | None,
+    rules_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the training health report: is the run healthy, and if not, what, where, since when.
+
+    The HTML file needs no network and no second file. Alerts are what the watcher said, and what it
+    missed; with --rules the run is judged by these rules alone. With --json the report is also
+    printed as JSON.
+    """
+    rules = load_rules(rules_file)
+    run = open_run(run_dir)
+    with busy("reading"):
+        data = collect(run, rules, replay_all=rules_file is not None)
+    words = Words(lang)
+    chosen = format_ or format_of(output)
+    target = output or run_dir / f"report.{chosen}"
+    text = render(data, words, chosen)
+    if str(target) == "-":
+        click.echo(text, nl=False)
+    else:
+        with draft(target) as file:
+            file.write(text)
+        _say_result(data, words, target, as_json)
+    if fail_under is not None and (data.score.value is None or data.score.value < fail_under):
+        click.echo(_failure(data, fail_under), err=True)
+        click.get_current_context().exit(EXIT_FINDINGS)
+
+
+def format_of(output: Path | None) -> str:
+    """The format that the ending of a file name means; HTML where it means none.
+
+    Example:
+        >>> format_of(Path("health.md")), format_of(None)
+        ('md', 'html')
+    """
+    ending = output.suffix.lower() if output else ""
+    return {".md": "md", ".markdown": "md", ".json": "json"}.get(ending, "html")
+
+
+def render(data: ReportData, words: Words, format_: str) -> str:
+    """The report as the text of a file."""
+    if format_ == "json":
+        return write_json(data, words)
+    if format_ == "md":
+        return write_markdown(data, words)
+    return write_html(data, words, time.time(), __version__)
+
+
+def _say_result(data: ReportData, words: Words, target: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({**report_object(data, words), "output": str(target)})
+        return
+    verdict, value = judge(data), data.score.value
+    number = words.say("score.unknown") if value is None else f"{value:.0f}"
+    note = "" if data.score.calibrated else f" ({words.say('score.uncalibrated')})"
+    click.echo(
+        f"{words.say('verdict.' + verdict.state)}. {words.say('score.title')}: {number}{note}"
+    )
+    for alert in verdict.alerts[:3]:
+        click.echo(f"  {words.severity(alert.severity)}: {words.message(alert)}")
+    click.echo(str(target))
+
+
+def _failure(data: ReportData, limit: float) -> str:
+    value = data.score.value
+    if value is None:
+        return f"mindpulse: the health score is unknown, and --fail-under {limit:g} asks for one"
+    return f"mindpulse: the health score {value:.0f} is below {limit:g}"

@@ -1,0 +1,78 @@
+"""The report as JSON, for programs: the verdict, the score, alerts, actions and figures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from mindpulse.jsonlines import plain
+from mindpulse.report.data import Alert, ReportData
+from mindpulse.report.verdict import judge
+from mindpulse.report.words import Words
+from mindpulse.series import Series
+
+SCHEMA = "mindpulse-report/1"
+
+
+def report_object(data: ReportData, words: Words) -> dict[str, Any]:
+    """The report as plain values; figures of a series instead of its rows."""
+    verdict = judge(data)
+    return {
+        "schema": SCHEMA,
+        "run": {
+            "id": data.run_id,
+            "path": data.path,
+            "attempts": list(data.attempts),
+            "ranks": list(data.ranks),
+            "steps": list(data.steps) if data.steps else None,
+            "duration_s": data.duration_s,
+            "tags": dict(data.tags),
+        },
+        "verdict": {
+            "state": verdict.state,
+            "alerts_above_info": len(verdict.alerts),
+            "open": verdict.firing,
+        },
+        "score": asdict(data.score),
+        "alerts": [_alert(alert, words) for alert in data.alerts],
+        "actions": [asdict(action) for action in data.actions],
+        "series": {tag: _figures(series) for tag, series in data.series.items()},
+        "files": asdict(data.files),
+        "troubles": list(data.troubles),
+        "problems": list(data.problems),
+    }
+
+
+def _alert(alert: Alert, words: Words) -> dict[str, Any]:
+    content = asdict(alert)
+    content["state"] = "firing" if alert.end_step is None else "resolved"
+    content["message"] = words.message(alert)
+    content["causes"] = words.causes(alert.rule)
+    content["next_steps"] = words.next_steps(alert.rule)
+    return content
+
+
+def _figures(series: Series) -> dict[str, Any]:
+    values = np.asarray(series.values, np.float64)
+    finite = np.flatnonzero(np.isfinite(values))
+    figures: dict[str, Any] = {
+        "unit": series.spec.unit,
+        "rows": len(series),
+        "not_finite": len(values) - len(finite),
+        "last": float(values[-1]),
+    }
+    if len(finite):
+        low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
+        figures["min"] = {"step": int(series.steps[low]), "value": float(values[low])}
+        figures["max"] = {"step": int(series.steps[high]), "value": float(values[high])}
+        figures["mean"] = float(values[finite].mean())
+    return figures
+
+
+def write_json(data: ReportData, words: Words) -> str:
+    """The report as text: strict JSON, NaN and infinities as "nan", "inf" and "-inf"."""
+    content = plain(report_object(data, words))
+    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

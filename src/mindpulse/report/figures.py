@@ -1,0 +1,138 @@
+"""The figures of a run: which curves, heat maps and attention maps, with their words."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from mindpulse.report import curve, heat, maps, plot, timeline
+from mindpulse.report.data import Alert, Heat, ReportData
+from mindpulse.report.markup import Html, join, tag
+from mindpulse.report.scales import format_number
+from mindpulse.report.tables import actions_table, alerts_table
+from mindpulse.report.words import Words
+from mindpulse.series import Series
+
+_WORD = re.compile(r"\w+")
+LEAD = "train_loss"
+MAX_OWN = 12  # curves of series that a user records; the rest is left to `query`
+SECONDARY = ("grad_norm", "learning_rate", "step_time_s")
+
+
+def curves(data: ReportData, words: Words) -> Html:
+    """The loss curve over the full width, the other scalar curves below it."""
+    lead = _curve(data, LEAD, words)
+    first = tag("div", lead, class_="lead") if lead else _none("none.curve", words)
+    own = [name for name in data.series if name not in (LEAD, *SECONDARY)][:MAX_OWN]
+    others = [drawn for name in (*SECONDARY, *own) if (drawn := _curve(data, name, words))]
+    rest = tag("div", *others, class_="grid many") if others else Html("")
+    title = tag("h2", words.say("nav.curves"))
+    return tag("section", title, tag("div", first, rest, class_="grid"), id="curves")
+
+
+def _curve(data: ReportData, tag_name: str, words: Words) -> Html | None:
+    series = data.series.get(tag_name)
+    if series is None or not len(series):
+        return None
+    name, caption = words.curve(tag_name)
+    text = plot.Caption(name, caption, describe(series, name, words))
+    alerts = [alert for alert in data.alerts if _belongs(alert, tag_name)]
+    shown = curve.Curve(
+        id=f"curve-{list(data.series).index(tag_name)}",
+        caption=text,
+        name=name,
+        unit=series.spec.unit,
+        steps=series.steps,
+        values=series.values,
+        alerts=alerts,
+        actions=data.actions if tag_name in ("train_loss", "learning_rate", "grad_norm") else (),
+        smoothed=tag_name == LEAD,
+    )
+    return curve.draw(shown, words)
+
+
+def _belongs(alert: Alert, tag_name: str) -> bool:
+    """The loss curve shows all alerts but those of speed; another those that looked at it."""
+    if tag_name == LEAD:
+        return alert.part != "throughput"
+    return any(tag_name in _WORD.findall(term) for term in alert.evidence)
+
+
+def describe(series: Series, name: str, words: Words) -> str:
+    """A curve in one sentence, for those who hear the report or read its Markdown."""
+    steps, values = series.steps, series.values
+    finite = np.flatnonzero(np.isfinite(values))
+    frame = {
+        "name": name,
+        "first": format_number(int(steps[0])),
+        "last": format_number(int(steps[-1])),
+        "bad": len(values) - len(finite),
+    }
+    if not len(finite):
+        return words.say("describe.no_finite", **frame)
+    low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
+    return words.say(
+        "describe.curve",
+        **frame,
+        start=format_number(float(values[finite[0]])),
+        end=format_number(float(values[finite[-1]])),
+        low=format_number(float(values[low])),
+        low_step=format_number(int(steps[low])),
+        high=format_number(float(values[high])),
+        high_step=format_number(int(steps[high])),
+    )
+
+
+def layers(data: ReportData, words: Words) -> Html:
+    """The gradient of each layer over the steps."""
+    found = [h for h in data.heats if h.tag == "grad_norm_param"]
+    body = [_heat(h, words) for h in found] or [_none("none.heat", words)]
+    return tag("section", tag("h2", words.say("nav.layers")), *body, id="layers")
+
+
+def attention(data: ReportData, words: Words) -> Html:
+    """Entropy and focus of each head over the steps, and the maps of the last snapshot."""
+    found = [h for h in data.heats if h.tag.startswith("attn_")]
+    heats = tag("div", *(_heat(h, words) for h in found), class_="grid two") if found else Html("")
+    if data.maps:
+        pictures = tag("div", maps.draw(data.maps, words), class_="card")
+    else:
+        pictures = _none("none.maps", words)
+    title = tag("h2", words.say("nav.attention"))
+    return tag("section", title, tag("div", heats, pictures, class_="grid"), id="attention")
+
+
+def _heat(shown: Heat, words: Words) -> Html:
+    say = words.say
+    caption = say(f"heat.{shown.tag}.caption")
+    if shown.steps_per_column > 1:
+        count = format_number(round(shown.steps_per_column, 1))
+        caption += " " + say(f"heat.cell.{shown.keep}", count=count)
+    finite = shown.values[np.isfinite(shown.values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
+    description = say(
+        "describe.heat",
+        rows=len(shown.rows),
+        first=format_number(shown.first_step),
+        last=format_number(shown.last_step),
+        low=format_number(float(low)),
+        high=format_number(float(high)),
+    )
+    text = plot.Caption(say(f"heat.{shown.tag}"), caption, description)
+    drawn = heat.draw(shown, text, say(f"heat.{shown.tag}.unit"), words, f"heat-{shown.tag}")
+    return tag("div", drawn, class_="card")
+
+
+def events(data: ReportData, words: Words) -> Html:
+    """The timeline of alerts and actions; says so when nothing happened."""
+    title = tag("h2", words.say("nav.timeline"))
+    if not (data.alerts or data.actions) or data.steps is None:
+        return tag("section", title, _none("none.timeline", words), id="timeline")
+    drawn = timeline.draw(data.alerts, data.actions, data.steps, words)
+    tables = join(alerts_table(data, words), actions_table(data, words))
+    return tag("section", title, tag("div", drawn, tables, class_="card"), id="timeline")
+
+
+def _none(key: str, words: Words) -> Html:
+    return tag("p", words.say(key), class_="none card")

@@ -1,0 +1,93 @@
+"""The report as one HTML file that needs nothing else: no network, no second file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import datetime, timezone
+from importlib.resources import files
+from pathlib import Path
+
+from mindpulse.report import figures, first_screen, tables
+from mindpulse.report.data import ReportData
+from mindpulse.report.markup import Html, tag, void
+from mindpulse.report.words import Words
+
+SECTIONS = ("curves", "timeline", "layers", "attention", "score", "run")
+
+
+def write_html(data: ReportData, words: Words, now: float, version: str) -> str:
+    """The whole page.
+
+    The page forbids itself every request by its own content security policy; the one script is
+    allowed by its hash, and without scripts only the read-out under the pointer is missing.
+
+    Args:
+        now: seconds since the epoch, shown in the footer.
+        version: of this package, shown in the footer.
+    """
+    script, style = _asset("report.js"), _asset("report.css")
+    head = tag(
+        "head",
+        void("meta", charset="utf-8"),
+        void("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", f"{words.say('title')} · {Path(data.path).resolve().name}"),
+        tag("style", Html(style)),
+    )
+    body = tag(
+        "body",
+        tag("a", words.say("skip"), href="#findings", class_="skip"),
+        _top(data, words),
+        _menu(words),
+        _main(data, words),
+        _footer(words, now, version),
+        tag("script", Html(script)),
+    )
+    return "<!doctype html>\n" + tag("html", head, body, lang=words.lang) + "\n"
+
+
+def _asset(name: str) -> str:
+    return (files("mindpulse.report") / "assets" / name).read_text("utf-8")
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'")
+    return "; ".join((*rules, f"script-src 'sha256-{digest}'"))
+
+
+def _top(data: ReportData, words: Words) -> Html:
+    title, name = tag("h1", words.say("title")), Path(data.path).resolve().name
+    if data.wall_times is None:
+        return tag("header", title, tag("p", name), class_="top")
+    first, last = (_date(moment) for moment in data.wall_times)
+    text = words.say("run.time", name=name, first=first, last=last)
+    return tag("header", title, tag("p", text), class_="top")
+
+
+def _date(wall_time: float) -> str:
+    return datetime.fromtimestamp(wall_time, timezone.utc).strftime("%Y-%m-%d %H:%M")
+
+
+def _menu(words: Words) -> Html:
+    items = [tag("li", tag("a", words.say(f"nav.{name}"), href=f"#{name}")) for name in SECTIONS]
+    return tag("nav", tag("ul", *items), aria_label=words.say("title"))
+
+
+def _main(data: ReportData, words: Words) -> Html:
+    return tag(
+        "main",
+        first_screen.draw(data, words),
+        figures.curves(data, words),
+        figures.events(data, words),
+        figures.layers(data, words),
+        figures.attention(data, words),
+        tables.score(data, words),
+        tables.run(data, words),
+    )
+
+
+def _footer(words: Words, now: float, version: str) -> Html:
+    date = f"{_date(now)} UTC"
+    return tag("footer", tag("p", words.say("run.created", version=version, date=date)))

@@ -1,0 +1,42 @@
+"""The one answer that the first screen gives: is this run healthy?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindpulse.report.data import Alert, ReportData
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The state of the run, and the alerts above "info" that led to it, gravest first.
+
+    Attributes:
+        state: "healthy", "recovered" (there were problems, all are over), "attention" (warnings
+            only), "unhealthy" (an error or worse) or "unknown" (too little data to judge).
+    """
+
+    state: str
+    alerts: tuple[Alert, ...]
+
+    @property
+    def firing(self) -> int:
+        """How many of the alerts are still open at the end."""
+        return sum(alert.end_step is None for alert in self.alerts)
+
+
+def judge(data: ReportData) -> Verdict:
+    """The verdict on a run: by its alerts, and "unknown" where nothing could be judged."""
+    grave = [alert for alert in data.alerts if alert.level > 0]
+    grave.sort(key=lambda a: (a.end_step is not None, -a.level, a.since_step))
+    if not grave:
+        judged = data.steps is not None and data.score.value is not None
+        return Verdict("healthy" if judged else "unknown", ())
+    return Verdict(_state(grave), tuple(grave))
+
+
+def _state(grave: list[Alert]) -> str:
+    still = [alert for alert in grave if alert.end_step is None]
+    if not still:
+        return "recovered"
+    return "unhealthy" if max(alert.level for alert in still) >= 2 else "attention"
