@@ -28,6 +28,12 @@ class Harvest:
     Args:
         planted: the probes.
         first_step: the first step of this attempt.
+
+    Attributes:
+        next_step: the first step that was not read yet.
+        lost: steps that the ring had overwritten before they were read.
+        last_sampled: the last step that attention was measured on; 0 for none.
+        shapes: slot -> (heads, queries, keys) of each attention probe that ran.
     """
 
     def __init__(self, planted: Planted, first_step: int) -> None:
@@ -35,8 +41,7 @@ class Harvest:
         self.next_step = first_step
         self.lost = 0
         self.last_sampled = 0
-        self.ran: set[str] = set()
-        self._heads: dict[str, int] = {}
+        self.shapes: dict[str, tuple[int, int, int]] = {}
         names = [(name,) for name in planted.parameters]
         self._gradient_spec = MEASURES["grad_norm_param"].spec(names)
 
@@ -93,9 +98,9 @@ class Harvest:
         tables = [(p, *reading.rows_of(p.slot, first, last)) for p in self.planted.attention]
         for probe, steps, values in tables:
             if len(steps):
-                self.ran.add(probe.slot)
-                self._heads.setdefault(probe.slot, int(values[-1, 0]))
-        tables = [table for table in tables if table[0].slot in self._heads]
+                heads, queries, keys = (int(size) for size in values[-1, :3])
+                self.shapes[probe.slot] = (heads, queries, keys)
+        tables = [table for table in tables if table[0].slot in self.shapes]
         sampled = np.unique(
             np.concatenate([steps for _, steps, _ in tables] or [np.empty(0, np.int64)])
         )
@@ -118,13 +123,13 @@ class Harvest:
     ) -> NDArray[np.float32]:
         """(sampled, heads) of one layer; NaN where the layer sat a step out."""
         probe, steps, values = table
-        heads, start = self._heads[probe.slot], 3 + half * probe.cap
+        heads, start = self.shapes[probe.slot][0], 3 + half * probe.cap
         out = np.full((len(sampled), heads), np.nan, np.float32)
         out[np.isin(sampled, steps)] = values[:, start : start + heads]
         return out
 
     def _attention_spec(self, tag: str, probes: list[AttentionProbe]) -> SeriesSpec:
-        columns = [(p.layer, str(h)) for p in probes for h in range(self._heads[p.slot])]
+        columns = [(p.layer, str(h)) for p in probes for h in range(self.shapes[p.slot][0])]
         return MEASURES[tag].spec(columns)
 
 

@@ -105,6 +105,7 @@ class Monitor:
         self._drained_at = self._ended_at = time.monotonic()
         self._times: list[tuple[int, float, float]] = []
         self._checked_variants = False
+        self._recorder.note("start", step=self._first_step)  # what this attempt supersedes
         self._note_probes()
 
     def step(self, loss: Any = None) -> bool:
@@ -139,9 +140,7 @@ class Monitor:
             return
         self.drain()
         if self._planted is not None:
-            self._guard(
-                "the last snapshot", lambda: self._snapshots.take(self._harvest.last_sampled)
-            )
+            self._guard("the last snapshot", lambda: self._snapshots.take(self._harvest))
             self._guard("removing the probes", self._planted.remove)
             self._tell_silent_probes()
         self._closed = True
@@ -218,7 +217,7 @@ class Monitor:
         self._write_losses(reading.extras, shift, wall_times)
         self._write_times(shift)
         self._find_fixed_variant(reading.counter)
-        self._snapshots.offer(self._harvest.last_sampled)
+        self._snapshots.offer(self._harvest)
 
     def _wall_times(self, counter: int) -> WallTimes:
         """Wall times of ring steps: the last finished one ended when `step` was last called."""
@@ -284,7 +283,7 @@ class Monitor:
     def _tell_silent_probes(self) -> None:
         assert self._planted is not None
         for probe in self._planted.attention:
-            if probe.slot not in self._harvest.ran and self.steps_seen:
+            if probe.slot not in self._harvest.shapes and self.steps_seen:
                 probe.place.state = "never ran"
                 probe.place.reason = "planted, but the step never came by here"
                 log.warning("probe %s was planted, but never ran", probe.place.path)

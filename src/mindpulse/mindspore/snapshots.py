@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mindpulse.mindspore.harvest import Harvest
 from mindpulse.mindspore.planting import AttentionProbe
 from mindpulse.recorder import Recorder
 
@@ -23,24 +24,26 @@ class Snapshots:
         self._recorder = recorder
         self._last = 0
 
-    def offer(self, step: int) -> None:
-        """Takes a snapshot of sampled step `step` if one is due."""
+    def offer(self, harvest: Harvest) -> None:
+        """Takes a snapshot of the last sampled step if one is due."""
+        step = harvest.last_sampled
         if self._every and step and (not self._last or step - self._last >= self._every):
-            self.take(step)
+            self.take(harvest)
 
-    def take(self, step: int) -> None:
-        """Takes a snapshot of sampled step `step`, the last one that ran, unless there is one."""
+    def take(self, harvest: Harvest) -> None:
+        """Takes a snapshot of the last sampled step, unless there is one already."""
+        step = harvest.last_sampled
         if not step or step == self._last:
             return
         self._last = step
         for probe in self._probes:
-            assert probe.map is not None
-            name = f"attn_L{int(probe.layer):02d}"
-            attention = probe.map.asnumpy().copy()
+            if probe.map is None or probe.slot not in harvest.shapes:
+                continue
+            heads, queries, keys = harvest.shapes[probe.slot]
             self._recorder.snapshot(
-                name,
+                f"attn_L{int(probe.layer):02d}",
                 step,
-                attention=attention,
+                attention=probe.map.asnumpy()[:heads, :queries, :keys].copy(),
                 layer=np.array(int(probe.layer)),
                 path=np.array(probe.place.path),
             )
