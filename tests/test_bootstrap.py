@@ -69,9 +69,10 @@ def test_an_unfit_python_hands_over_or_explains() -> None:
 
 def test_wrong_numpy_is_named(tmp_path: Path, bootstrap: ModuleType) -> None:
     (tmp_path / "numpy.py").write_text("__version__ = '2.1.0'")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     result = subprocess.run(
         [sys.executable, "-c", bootstrap.VERIFY],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
     assert result.returncode == 1
     assert "NumPy 2.1.0 is installed" in result.stderr

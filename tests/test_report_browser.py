@@ -1,8 +1,8 @@
 """The report in a real browser: it draws, fits, obeys the theme, and asks the network for nothing.
 
 These tests need Chromium and its driver (`apt-get install chromium chromium-driver`). With CI=true
-they fail without them, because a report that nobody has seen in a browser is not tested; on a user's own
-machine `make test` leaves them out and says so.
+they fail without them, because a report that nobody has seen in a browser is not tested; on a
+user's own machine `make test` leaves them out and says so.
 """
 
 from __future__ import annotations

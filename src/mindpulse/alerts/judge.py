@@ -1,0 +1,182 @@
+"""Rows in, alerts out: every rule looks at every step of every rank, in order.
+
+A rule is judged at a step when all its series have reached it, so that the outcome does not depend
+on how the rows were cut into chunks: a replay of a finished run tells what the watcher told live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mindpulse.alerts.life import FIRING, AlertEvent, AlertState, Finding, advance, restart
+from mindpulse.rules.expression import Verdict
+from mindpulse.rules.rule import Rule
+from mindpulse.window import ChunkLike, Track, View, Window, needs_of
+
+STALLED_STEPS = 1000
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One rule at one rank: how far it has judged, and how its alert stands."""
+
+    rule: Rule
+    rank: int
+    judged: int = -1
+    state: AlertState = field(default_factory=AlertState)
+    known: set[str] = field(default_factory=set)
+
+
+class Judge:
+    """Judges rows as they come.
+
+    Example:
+        >>> from mindpulse.rules.load import load_rules
+        >>> from mindpulse.testing import chunk
+        >>> judge = Judge(load_rules())
+        >>> [event.rule for event in judge.feed([chunk("grad_norm", [1.0, 80.0])])]
+        ['gradient-explosion']
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = tuple(rules)
+        self.window = Window(needs_of(rule.needs for rule in rules))
+        self._seats: dict[int, list[_Seat]] = {}
+
+    def feed(self, chunks: Iterable[ChunkLike]) -> list[AlertEvent]:
+        """Takes in rows and returns what became of the alerts, by step."""
+        events: list[AlertEvent] = []
+        touched: set[int] = set()
+        for chunk in chunks:
+            if not len(chunk.rows):
+                continue
+            if self.window.begins_attempt(chunk):
+                events += self._judge(chunk.rank)
+                events += self._restart(chunk)
+            self.window.extend(chunk)
+            touched.add(chunk.rank)
+        for rank in sorted(touched):
+            events += self._judge(rank)
+        return events
+
+    def finish(self) -> list[AlertEvent]:
+        """Judges the steps that not all series of a rule have reached: nothing more will come."""
+        return [event for rank in self._seats for event in self._judge(rank, wait=False)]
+
+    def firing(self) -> list[tuple[Rule, AlertEvent]]:
+        """The alerts that are firing, with their rules."""
+        seats = [seat for seats in self._seats.values() for seat in seats]
+        return [(seat.rule, seat.state.event) for seat in seats if seat.state.event]
+
+    def unknown(self) -> dict[str, str]:
+        """Why a rule could not be judged lately, by the name of the rule."""
+        reasons: dict[str, str] = {}
+        for rule in self.rules:
+            seats = [s for seats in self._seats.values() for s in seats if s.rule is rule]
+            why = [reason for seat in seats if (reason := self._why_unknown(seat))]
+            if why or not seats:
+                reasons[rule.name] = why[0] if why else "nothing was recorded yet"
+        return reasons
+
+    def view(self, rank: int) -> View:
+        """What a rule sees at the newest step of a rank."""
+        return self.window.view(self.last_step(rank), rank)
+
+    def last_step(self, rank: int | None = None) -> int:
+        """The newest step of a rank, or of all; -1 if there is none."""
+        ranks = self.window.ranks if rank is None else [rank]
+        return max((self.window.last_step(number) for number in ranks), default=-1)
+
+    # Judging one rank.
+
+    def _judge(self, rank: int, wait: bool = True) -> list[AlertEvent]:
+        seats = self._seats.setdefault(rank, [_Seat(rule, rank) for rule in self.rules])
+        events = [event for seat in seats for event in self._judge_seat(seat, wait)]
+        self.window.forget(rank, self._done(seats))
+        return sorted(events, key=lambda event: event.step)
+
+    def _judge_seat(self, seat: _Seat, wait: bool) -> list[AlertEvent]:
+        tracks = self._current_tracks(seat)
+        if not tracks:
+            return []
+        events: list[AlertEvent] = []
+        for step in self._steps(seat, tracks, wait):
+            verdict = seat.rule.expression.evaluate(self.window.view(step, seat.rank))
+            finding = Finding(
+                seat.rule,
+                seat.rank,
+                self.window.attempt(seat.rank),
+                verdict,
+                _column_names(verdict, tracks),
+            )
+            seat.state, told = advance(seat.state, finding, step, _wall_time(tracks, step))
+            seat.judged = step
+            events += told
+        return events
+
+    def _current_tracks(self, seat: _Seat) -> list[Track]:
+        """The series of the rule that the newest attempt writes; a late one rewinds the seat."""
+        attempt = self.window.attempt(seat.rank)
+        found = self.window.tracks(seat.rank)
+        tracks = [found[t] for t in seat.rule.expression.series if t in found]
+        tracks = [track for track in tracks if track.attempt == attempt and len(track.rows)]
+        for track in tracks:
+            tag = track.spec.tag
+            if tag not in seat.known:
+                seat.known.add(tag)
+                if seat.state.phase != FIRING and track.first_step <= seat.judged:
+                    seat.judged = track.first_step - 1
+                    seat.state = AlertState(silent_until=seat.state.silent_until)
+        return tracks
+
+    def _steps(self, seat: _Seat, tracks: list[Track], wait: bool) -> list[int]:
+        newest = max(track.last_step for track in tracks)
+        alive = [t.last_step for t in tracks if t.last_step >= newest - STALLED_STEPS]
+        end = min(alive) if wait else newest
+        parts = [track.steps_between(seat.judged, end) for track in tracks]
+        steps = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+        return [int(step) for step in steps]
+
+    def _done(self, seats: list[_Seat]) -> dict[str, int]:
+        done: dict[str, int] = {}
+        for seat in seats:
+            for tag in seat.rule.needs:
+                done[tag] = min(seat.judged, done.get(tag, seat.judged))
+        return done
+
+    def _restart(self, chunk: ChunkLike) -> list[AlertEvent]:
+        step, now = int(chunk.rows.steps[0]), float(chunk.rows.wall_times[0])
+        events: list[AlertEvent] = []
+        for seat in self._seats.get(chunk.rank, []):
+            seat.state, told = restart(seat.state, step, now)
+            seat.judged = min(seat.judged, step - 1)
+            seat.known.clear()
+            events += told
+        return events
+
+    def _why_unknown(self, seat: _Seat) -> str:
+        tracks = self.window.tracks(seat.rank)
+        missing = [t for t in seat.rule.expression.series if t not in tracks]
+        if missing and (seat.state.reason or seat.judged < 0):
+            return f"nobody writes {', '.join(missing)}"
+        behind = self.last_step(seat.rank) - seat.judged
+        if behind > STALLED_STEPS:
+            return f"no rows for the last {behind} steps"
+        return seat.state.reason
+
+
+def _column_names(verdict: Verdict, tracks: Sequence[Track]) -> tuple[str, ...]:
+    """Names of the verdict's columns in the first series that has as many."""
+    if not verdict.columns:
+        return ()
+    for track in tracks:
+        if track.spec.columns and track.spec.width > verdict.columns[-1]:
+            return tuple(track.spec.column_name(column) for column in verdict.columns)
+    return ()
+
+
+def _wall_time(tracks: Sequence[Track], step: int) -> float:
+    return max(track.wall_time(step) for track in tracks)

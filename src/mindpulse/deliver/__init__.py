@@ -1,0 +1,9 @@
+"""Receivers: where the watcher's events go."""
+
+from __future__ import annotations
+
+from mindpulse.deliver.file import File
+from mindpulse.deliver.receiver import Many, Receiver
+from mindpulse.deliver.terminal import Terminal
+
+__all__ = ["File", "Many", "Receiver", "Terminal"]

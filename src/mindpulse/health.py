@@ -1,0 +1,165 @@
+"""The health of a run as a number from 0 to 100, with its parts. Not calibrated yet.
+
+Each part begins at 100 and loses points for the gravest alert of each of its rules: all of them
+while the alert is firing at the end of the run, a share once it was resolved. The loss also loses
+points when it has not fallen. A part without a signal is unknown and left out of the mean; a run
+without any known part has no score. The whole is the weighted mean of the known parts, but at most
+25 points above the worst: a sound throughput does not outweigh a NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindpulse.alerts import RESOLVED, AlertEvent
+from mindpulse.alerts.journal import read_alerts
+from mindpulse.alerts.judge import Judge
+from mindpulse.errors import UsageError
+from mindpulse.rules.rule import PARTS, SEVERITIES, Rule
+from mindpulse.store.reader import Chunk
+from mindpulse.store.run import Run
+
+LOST = {"info": 2.0, "warning": 20.0, "error": 45.0, "critical": 90.0}
+RESOLVED_SHARE = 0.4
+STALE_LOSS = 25.0
+ABOVE_WORST = 25.0
+WEIGHTS = {
+    "attention": 0.15,
+    "gradient": 0.2,
+    "memory": 0.1,
+    "hardware": 0.05,
+    "loss": 0.25,
+    "numerics": 0.25,
+    "throughput": 0.1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the score.
+
+    Attributes:
+        score: 0 to 100, None if nothing is known.
+        state: "ok", "unknown", or the gravest severity that was met.
+        reasons: why points were lost, or why it is unknown.
+    """
+
+    score: float | None
+    state: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The health of a run.
+
+    Attributes:
+        score: 0 to 100, None if no part is known.
+        parts: by name, see `rules.rule.PARTS`.
+        calibrated: whether the score is a measured probability; it is not yet.
+        unknown: sentences on what could not be judged.
+    """
+
+    score: float | None
+    parts: dict[str, Part]
+    calibrated: bool = False
+    unknown: tuple[str, ...] = ()
+
+
+def replay(run: Run, rules: Sequence[Rule]) -> list[AlertEvent]:
+    """What a watcher with these rules would have said over the whole run, by attempt and step."""
+    return _judged(run, rules)[1]
+
+
+def score(run: Run, rules: Sequence[Rule]) -> Health:
+    """The health of a run: the rules replayed over it, with the alerts that a watcher wrote."""
+    judge, events = _judged(run, rules)
+    told = {(event.id, event.state): event for event in read_alerts(run.path)}
+    told.update({(event.id, event.state): event for event in events})
+    unknown = judge.unknown()
+    known = {rule.part for rule in rules if rule.name not in unknown}
+    parts = {name: _part(name, told.values(), name in known) for name in PARTS}
+    parts["loss"] = _with_trend(parts["loss"], _loss(run))
+    lines = tuple(f"{name}: {reason}" for name, reason in sorted(unknown.items()))
+    return Health(_whole(parts), parts, unknown=lines)
+
+
+def _judged(run: Run, rules: Sequence[Rule]) -> tuple[Judge, list[AlertEvent]]:
+    judge = Judge(rules)
+    tags = sorted({tag for rule in rules for tag in rule.needs} & set(run.specs()))
+    events: list[AlertEvent] = []
+    for attempt in run.attempts:
+        chunks = [c for rank in run.ranks for c in _chunks(run, tags, rank, attempt)]
+        events += judge.feed(chunks)
+    return judge, events + judge.finish()
+
+
+def _chunks(run: Run, tags: Sequence[str], rank: int, attempt: int) -> Iterable[Chunk]:
+    for tag in tags:
+        try:
+            series = run.series(tag, rank=rank, attempt=attempt)
+        except UsageError:
+            continue  # this attempt or rank did not write that series
+        if len(series):
+            yield Chunk(rank, attempt, series.spec, series.rows)
+
+
+def _part(name: str, events: Iterable[AlertEvent], known: bool) -> Part:
+    latest: dict[tuple[str, str], AlertEvent] = {}
+    for event in events:
+        if event.part == name and latest.get((event.rule, event.id), event).state != RESOLVED:
+            latest[event.rule, event.id] = event
+    lost: dict[str, float] = {}
+    for event in latest.values():
+        lost[event.rule] = max(_loses(event), lost.get(event.rule, 0.0))
+    if not latest:
+        reason = () if known else ("nothing was recorded that says anything about it",)
+        return Part(100.0, "ok") if known else Part(None, "unknown", reason)
+    severities = [event.severity for event in latest.values()]
+    return Part(
+        max(0.0, 100.0 - sum(lost.values())),
+        max(severities, key=SEVERITIES.index),
+        tuple(_reason(event) for event in latest.values()),
+    )
+
+
+def _loses(event: AlertEvent) -> float:
+    return LOST[event.severity] * (RESOLVED_SHARE if event.state == RESOLVED else 1.0)
+
+
+def _reason(event: AlertEvent) -> str:
+    until = f", over at step {event.step}" if event.state == RESOLVED else ""
+    return f"{event.rule} since step {event.since_step}{until}"
+
+
+def _loss(run: Run) -> NDArray[np.float64] | None:
+    if "train_loss" not in run.specs():
+        return None
+    values = run.series("train_loss", rank=min(run.ranks, default=0)).rows.values[:, 0]
+    return np.asarray(values[np.isfinite(values)], np.float64)
+
+
+def _with_trend(part: Part, losses: NDArray[np.float64] | None) -> Part:
+    """The loss part, less where the last fifth of the run is no better than its first tenth."""
+    if part.score is None or losses is None or len(losses) < 50:
+        return part
+    begin = float(np.median(losses[: len(losses) // 10]))
+    end = float(np.median(losses[-(len(losses) // 5) :]))
+    if end < begin - 0.01 * abs(begin):
+        return part
+    reason = f"the loss has not fallen: {begin:.4g} at the beginning, {end:.4g} at the end"
+    state = "warning" if part.state in ("ok", "info") else part.state
+    return Part(max(0.0, part.score - STALE_LOSS), state, (*part.reasons, reason))
+
+
+def _whole(parts: dict[str, Part]) -> float | None:
+    known = {name: part.score for name, part in parts.items() if part.score is not None}
+    if not known:
+        return None
+    weight = sum(WEIGHTS[name] for name in known)
+    mean = sum(WEIGHTS[name] * value for name, value in known.items()) / weight
+    return round(min(mean, min(known.values()) + ABOVE_WORST), 1)

@@ -1,0 +1,164 @@
+"""What the shipped rules say, in English and Chinese: summary, likely causes, what to do next.
+
+Data only; `messages` reads it. Each entry is (English, Chinese).
+"""
+
+from __future__ import annotations
+
+Pair = tuple[str, str]
+
+RULE_TEXTS: dict[str, dict[str, Pair]] = {
+    "nonfinite": {
+        "summary": (
+            "the loss or the gradient is NaN or infinite",
+            "损失或梯度出现 NaN 或无穷大",
+        ),
+        "causes": (
+            "a bad batch (NaN in the input, an empty target, log of 0); overflow in half "
+            "precision; a learning rate that is far too high; division by zero in a "
+            "normalisation of a row that is all masked",
+            "坏批次（输入含 NaN、目标为空、对 0 取对数）；半精度溢出；学习率远远过高；"
+            "整行被屏蔽时归一化除以零",
+        ),
+        "next": (
+            "stop: every later weight is worthless. Look at the batch of this step, check the "
+            "input for NaN, then go on from the last checkpoint before it. If it comes back at "
+            "another batch, lower the learning rate or the loss scale",
+            "停止训练：此后的权重都不可用。检查该步的批次和输入是否含 NaN，然后从此前最后一个"
+            "检查点继续；若换批次后仍出现，请降低学习率或损失缩放",
+        ),
+    },
+    "gradient-explosion": {
+        "summary": (
+            "the gradient norm is above 50",
+            "梯度范数超过 50",
+        ),
+        "causes": (
+            "a learning rate that is too high or has no warm-up; no gradient clipping; a batch "
+            "that is out of line; weights that have grown",
+            "学习率过高或没有预热；没有梯度裁剪；异常批次；权重已经过大",
+        ),
+        "next": (
+            "halve the learning rate (watch --act does it) and clip the gradient norm to 1; see "
+            "in the layer x step map of the report which layer began",
+            "将学习率减半（watch --act 会自动执行），并把梯度范数裁剪到 1；在报告的“层 × 步”"
+            "热图中查看从哪一层开始",
+        ),
+    },
+    "gradient-spike": {
+        "summary": (
+            "the gradient norm is more than five times what it was in the last 50 steps",
+            "梯度范数超过最近 50 步水平的五倍",
+        ),
+        "causes": (
+            "a run of unusual batches; the learning rate was raised; the first sign of a "
+            "divergence",
+            "连续的异常批次；学习率被调高；发散的最初迹象",
+        ),
+        "next": (
+            "watch the loss for the next 20 steps; if it rises too, lower the learning rate; if "
+            "it does not, look at the batches of these steps",
+            "观察随后 20 步的损失：若同时上升，请降低学习率；若没有上升，请检查这些步的批次",
+        ),
+    },
+    "learning-rate-jump": {
+        "summary": (
+            "the learning rate is more than ten times what it was in the last 50 steps",
+            "学习率超过最近 50 步水平的十倍",
+        ),
+        "causes": (
+            "a zero too much in a configuration that was read again; a schedule that restarts; a "
+            "training that went on from a checkpoint with another schedule",
+            "重新读取的配置中多写了一个零；学习率计划重启；从检查点继续时使用了不同的学习率计划",
+        ),
+        "next": (
+            "if it was not meant, set it back at once (watch --act divides it by ten when the "
+            "loss rises too) and go on from a checkpoint of before; if it is a warm restart, "
+            "nothing",
+            "若非有意，请立即恢复（若损失同时上升，watch --act 会将其除以十），"
+            "并从此前的检查点继续；若是热重启，则无需处理",
+        ),
+    },
+    "loss-divergence": {
+        "summary": (
+            "the loss is far above the best level that it had before",
+            "损失远高于此前达到的最好水平",
+        ),
+        "causes": (
+            "a learning rate that is too high; a change in the data; a restart from a wrong "
+            "checkpoint or without the state of the optimizer; damaged weights",
+            "学习率过高；数据发生变化；从错误的检查点或在缺少优化器状态时重启；权重已损坏",
+        ),
+        "next": (
+            "lower the learning rate (watch --act does it); if the loss does not come down "
+            "within some 50 steps, go back to a checkpoint from before the first step named here",
+            "降低学习率（watch --act 会自动执行）；若约 50 步内损失仍未下降，"
+            "请回退到此处所示起始步之前的检查点",
+        ),
+    },
+    "attention-converged": {
+        "summary": (
+            "the focus of these attention heads has stood still for 100 steps",
+            "这些注意力头的集中度已连续 100 步几乎不变",
+        ),
+        "causes": (
+            "the attention pattern has settled, late in a training; or it has not begun to move: "
+            "in the first steps attention is uniform and its focus constant",
+            "训练后期，注意力模式已经稳定；或者尚未开始变化：训练最初注意力是均匀的，集中度为常数",
+        ),
+        "next": (
+            "if the loss has stopped falling too, lower the learning rate; in the first few "
+            "hundred steps there is nothing to do",
+            "若损失也不再下降，可降低学习率；若在最初几百步内，则无需处理",
+        ),
+    },
+    "entropy-collapse": {
+        "summary": (
+            "more than half of the attention heads lost 40 % of their entropy at once, or look at "
+            "a single token",
+            "超过一半的注意力头的熵骤降 40% 以上，或只关注单个词元",
+        ),
+        "causes": (
+            "attention logits that have grown: a learning rate that is too high, query and key "
+            "weights without normalisation, a missing 1/sqrt(d), half precision in the scores",
+            "注意力打分过大：学习率过高、查询与键权重没有归一化、缺少 1/sqrt(d)、打分使用半精度",
+        ),
+        "next": (
+            "look at the attention maps in the report; lower the learning rate, normalise "
+            "queries and keys (QK-norm), or go back to a checkpoint from before it",
+            "查看报告中的注意力图；降低学习率、对查询和键做归一化（QK-norm），或回退到此前的检查点",
+        ),
+    },
+    "frozen-weights": {
+        "summary": (
+            "the gradient of these parameters has been exactly 0 for 20 steps",
+            "这些参数的梯度已连续 20 步恰好为 0",
+        ),
+        "causes": (
+            "the parameter is cut off from the loss: stop_gradient, a branch that is not used, "
+            "a unit that is dead for every input, a mask that hides everything",
+            "该参数与损失断开：stop_gradient、未使用的分支、对所有输入都失效的单元、屏蔽了全部内容的掩码",
+        ),
+        "next": (
+            "if it is meant to be frozen, take it out of the trainable parameters; if not, look "
+            "in construct for what cuts the layer off",
+            "若有意冻结，请将其移出可训练参数；若非有意，请在 construct 中查找切断该层的位置",
+        ),
+    },
+    "step-time-outlier": {
+        "summary": (
+            "a step took more than three times as long as the 50 before it",
+            "某一步耗时超过此前 50 步的三倍",
+        ),
+        "causes": (
+            "a checkpoint or an evaluation; waiting for data; another job on the machine; the "
+            "graph was compiled again",
+            "保存检查点或评估；等待数据；机器上有其他任务；计算图重新编译",
+        ),
+        "next": (
+            "nothing if it comes with your checkpoints; if it comes at random, look at the data "
+            "pipeline and at what else runs on the machine",
+            "若与保存检查点同时出现则无需处理；若随机出现，请检查数据管道和机器上的其他任务",
+        ),
+    },
+}
