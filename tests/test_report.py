@@ -424,13 +424,13 @@ def test_the_monitor_s_own_troubles_are_shown(tmp_path: Path) -> None:
     recorder.add_scalars(1, {"train_loss": 1.0})
     recorder.note("snapshot", 1, file="a.npz")
     for _ in range(3):
-        recorder.note("monitor-error", what="the drain", error="boom")
+        recorder.note("monitor_error", what="the drain", error="boom")
     recorder.note("probe", path="a.softmax", state="planted")
     recorder.note("probe", path="b.softmax", state="refused")
     recorder.close()
     data = collect(open_run(tmp_path), RULES)
     assert data.troubles == (
-        "monitor-error: what the drain, error boom (3 times)",
+        "monitor_error: what the drain, error boom (3 times)",
         "probe: path b.softmax, state refused",
     )
     assert "boom (3 times)" in write_html(data, Words("en"), 0.0, "1")
@@ -441,5 +441,5 @@ def test_a_watcher_that_died_early_hides_nothing(tmp_path: Path) -> None:
     """What alerts.jsonl lacks is judged when the report is written."""
     folder = write_run(tmp_path, fault="lr-explosion", snapshots=False)
     (folder / "alerts.jsonl").write_text("")
-    rules = {alert.rule for alert in history.alerts(open_run(folder), RULES)}
+    rules = {alert.rule for alert in collect(open_run(folder), RULES).alerts}
     assert "gradient-explosion" in rules

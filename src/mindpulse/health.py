@@ -70,32 +70,53 @@ class Health:
     unknown: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The rules replayed over a whole run; the dear part of a score and of a report.
+
+    Attributes:
+        events: what a watcher with these rules would have said, by attempt and step.
+        unknown: why a rule could not be judged, by its name.
+        known_parts: parts of the score that at least one judged rule speaks about.
+    """
+
+    events: tuple[AlertEvent, ...]
+    unknown: dict[str, str]
+    known_parts: frozenset[str]
+
+
 def replay(run: Run, rules: Sequence[Rule]) -> list[AlertEvent]:
     """What a watcher with these rules would have said over the whole run, by attempt and step."""
-    return _judged(run, rules)[1]
+    return list(judge_run(run, rules).events)
 
 
 def score(run: Run, rules: Sequence[Rule]) -> Health:
     """The health of a run: the rules replayed over it, with the alerts that a watcher wrote."""
-    judge, events = _judged(run, rules)
+    return score_of(run, judge_run(run, rules))
+
+
+def score_of(run: Run, judged: Judgement) -> Health:
+    """The same where the run was judged already."""
     told = {(event.id, event.state): event for event in read_alerts(run.path)}
-    told.update({(event.id, event.state): event for event in events})
-    unknown = judge.unknown()
-    known = {rule.part for rule in rules if rule.name not in unknown}
-    parts = {name: _part(name, told.values(), name in known) for name in PARTS}
+    told.update({(event.id, event.state): event for event in judged.events})
+    parts = {name: _part(name, told.values(), name in judged.known_parts) for name in PARTS}
     parts["loss"] = _with_trend(parts["loss"], _loss(run))
-    lines = tuple(f"{name}: {reason}" for name, reason in sorted(unknown.items()))
+    lines = tuple(f"{name}: {reason}" for name, reason in sorted(judged.unknown.items()))
     return Health(_whole(parts), parts, unknown=lines)
 
 
-def _judged(run: Run, rules: Sequence[Rule]) -> tuple[Judge, list[AlertEvent]]:
+def judge_run(run: Run, rules: Sequence[Rule]) -> Judgement:
+    """Replays the rules over all that was recorded, every step in order."""
     judge = Judge(rules)
     tags = sorted({tag for rule in rules for tag in rule.needs} & set(run.specs()))
     events: list[AlertEvent] = []
     for attempt in run.attempts:
         chunks = [c for rank in run.ranks for c in _chunks(run, tags, rank, attempt)]
         events += judge.feed(chunks)
-    return judge, events + judge.finish()
+    events += judge.finish()
+    unknown = judge.unknown()
+    known = frozenset(rule.part for rule in rules if rule.name not in unknown)
+    return Judgement(tuple(events), unknown, known)
 
 
 def _chunks(run: Run, tags: Sequence[str], rank: int, attempt: int) -> Iterable[Chunk]:

@@ -190,7 +190,7 @@ def test_failing_monitor_stops_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         assert monitor.step(training.step(ids, labels)) is False
     monitor.close()
     notes = open_run(tmp_path / "run").notes()
-    assert next(n.data["error"] for n in notes if n.kind == "monitor-error").startswith(
+    assert next(n.data["error"] for n in notes if n.kind == "monitor_error").startswith(
         "ZeroDivision"
     )
 

@@ -272,7 +272,7 @@ def test_small_ring_counts_what_it_loses(tmp_path: Path) -> None:
     monitor.close()
     run = open_run(tmp_path / "run")
     assert run.series("grad_norm").steps.tolist() == [6, 7, 8, 9]
-    assert [note.data["count"] for note in run.notes() if note.kind == "rows-lost"] == [5]
+    assert [note.data["count"] for note in run.notes() if note.kind == "steps_lost"] == [5]
 
 
 def test_nonfinite_is_recorded_and_the_next_value_is_right(tmp_path: Path) -> None:

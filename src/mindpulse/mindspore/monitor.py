@@ -212,7 +212,7 @@ class Monitor:
             if len(rows):
                 self._recorder.write(spec, rows)
         if self._harvest.lost > lost_before:
-            self._recorder.note("rows-lost", count=self._harvest.lost - lost_before)
+            self._recorder.note("steps_lost", count=self._harvest.lost - lost_before)
         shift = reading.counter - self._next_step()
         self._write_losses(reading.extras, shift, wall_times)
         self._write_times(shift)
@@ -291,7 +291,7 @@ class Monitor:
     def _failed(self, what: str, text: str) -> None:
         self._last_error = text
         if self._recorder is not None:
-            self._recorder.note("monitor-error", what=what, error=text)
+            self._recorder.note("monitor_error", what=what, error=text)
 
     def _give_up(self) -> None:
         self.problem = self._last_error

@@ -42,6 +42,7 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
     series = _series(run, tags, rank)
     maps, unreadable = snapshots.read_maps(run.snapshots())
     actions, rejected = history.read_actions(run.path)
+    judged = health.judge_run(run, rules)
     return ReportData(
         run_id=run.id,
         path=str(run.path),
@@ -51,8 +52,8 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
         tags=run.tags,
         files=files,
         series={tag: found for tag, found in series.items() if not found.spec.columns},
-        score=_score(run, rules),
-        alerts=history.alerts(run, rules, replay_all),
+        score=_score(run, judged),
+        alerts=history.alerts(run, rules, judged.events, replay_all),
         actions=actions,
         heats=tuple(_heats(series)),
         maps=tuple(snapshots.latest(maps)),
@@ -61,8 +62,8 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
     )
 
 
-def _score(run: Run, rules: Sequence[Rule]) -> Score:
-    found = health.score(run, rules)
+def _score(run: Run, judged: health.Judgement) -> Score:
+    found = health.score_of(run, judged)
     parts = [
         PartScore(name, part.score, part.state, tuple(part.reasons))
         for name, part in found.parts.items()

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mindpulse import health
 from mindpulse.alerts import FIRING, RESOLVED, AlertEvent
 from mindpulse.alerts.journal import read_alerts
 from mindpulse.control import Answer, ControlLog, Rejected, Request
@@ -20,14 +19,17 @@ ORDINARY_NOTES = {"fingerprint", "note", "snapshot", "start", "stop", "tag"}
 STRONGEST = ("failed", "refused", "expired", "done")  # of several ranks, the first that occurs
 
 
-def alerts(run: Run, rules: Sequence[Rule], replay_all: bool = False) -> tuple[Alert, ...]:
+def alerts(
+    run: Run, rules: Sequence[Rule], judged: Iterable[AlertEvent], replay_all: bool = False
+) -> tuple[Alert, ...]:
     """The alerts of a run: what a watcher said, and what it would have said had it been there.
 
     Args:
+        judged: what the rules say now, see `health.judge_run`.
         replay_all: leave out what a watcher said; judge the run by `rules` alone.
     """
     told = [] if replay_all else read_alerts(run.path)
-    known = {(event.id, event.state): event for event in (*told, *health.replay(run, rules))}
+    known = {(event.id, event.state): event for event in (*told, *judged)}
     own = {rule.name: rule.texts for rule in rules}
     return fold(known.values(), own)
 
