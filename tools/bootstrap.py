@@ -67,7 +67,8 @@ def fail(message):
 
 def run(command, hint):
     """Runs a command; ends with the hint if it fails."""
-    print("+ " + " ".join(command), flush=True)
+    if "\n" not in command[-1]:
+        print("+ " + " ".join(command), flush=True)
     if subprocess.call(command) != 0:
         fail(hint)
 
