@@ -76,7 +76,7 @@ def view(*, first_step: int = 1, **series: ArrayLike) -> View:
 
 
 def write_run(
-    run_dir: Path, *, rank: int = 0, first_step: int = 1, every: int = 1, **series: ArrayLike
+    run_dir: Path | str, *, rank: int = 0, first_step: int = 1, every: int = 1, **series: ArrayLike
 ) -> Path:
     """Writes a new attempt of a run with these series and returns the folder of the rank.
 
@@ -89,7 +89,7 @@ def write_run(
         >>> folder.parent.name, sorted(path.name for path in folder.glob("*.ms"))
         ('attempt-0001', ['train_loss.ms'])
     """
-    folder = create_attempt(run_dir, rank)
+    folder = create_attempt(Path(run_dir), rank)
     writer = RankWriter(folder, rank, attempt_of(folder))
     for tag, values in series.items():
         part = chunk(tag, values, first_step=first_step, every=every)
