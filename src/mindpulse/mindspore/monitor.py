@@ -89,6 +89,7 @@ class Monitor:
         planted = plant_all(net, optimizer, train_cell, self._first_step, options, self._guard)
         self._planted = planted
         planted.thinning.step = self._next_step
+        planted.ring.read()  # compiles what a drain runs, before the first step
         self.probes = planted.places
         self._harvest = Harvest(planted, self._first_step)
         self._snapshots = Snapshots(planted.attention, options.snapshot_every, self._recorder)
@@ -204,8 +205,7 @@ class Monitor:
         assert self._planted is not None
         assert self._recorder is not None
         self._drained_at = time.monotonic()
-        tensors = [loss for _, loss in self._losses if hasattr(loss, "asnumpy")]
-        reading = self._planted.ring.read(tensors)
+        reading = self._planted.ring.read()
         lost_before = self._harvest.lost
         wall_times = self._wall_times(reading.counter)
         for spec, rows in self._harvest.take(reading, wall_times):
@@ -214,7 +214,7 @@ class Monitor:
         if self._harvest.lost > lost_before:
             self._recorder.note("steps_lost", count=self._harvest.lost - lost_before)
         shift = reading.counter - self._next_step()
-        self._write_losses(reading.extras, shift, wall_times)
+        self._write_losses(shift, wall_times)
         self._write_times(shift)
         self._find_fixed_variant(reading.counter)
         self._snapshots.offer(self._harvest)
@@ -230,13 +230,12 @@ class Monitor:
 
         return of
 
-    def _write_losses(self, values: NDArray[np.float32], shift: int, wall_times: WallTimes) -> None:
+    def _write_losses(self, shift: int, wall_times: WallTimes) -> None:
         """Losses given to `step`; `shift`: how far optimizer steps are off the calls of `step`."""
         assert self._recorder is not None
         if not self._losses:
             return
-        read = iter(values)
-        numbers = [float(next(read) if hasattr(x, "asnumpy") else x) for _, x in self._losses]
+        numbers = [float(x.asnumpy() if hasattr(x, "asnumpy") else x) for _, x in self._losses]
         steps = np.array([step + shift for step, _ in self._losses], np.int64)
         self._losses.clear()
         self._recorder.write(TRAIN_LOSS, Rows(steps, wall_times(steps), np.array(numbers)[:, None]))

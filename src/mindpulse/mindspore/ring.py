@@ -12,7 +12,7 @@ in no checkpoint, not trainable, and no name of the model changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,12 +57,10 @@ class Reading:
     Attributes:
         counter: the step in progress; every step before it is finished.
         tables: slot name -> (capacity, 1 + width) float32.
-        extras: (n,) float32, the loose scalars that were asked for.
     """
 
     counter: int
     tables: dict[str, NDArray[np.float32]]
-    extras: NDArray[np.float32]
 
     def rows_of(
         self, name: str, first: int, last: int
@@ -94,39 +92,47 @@ class Ring:
             Tensor([first_step], ms.int32), name=f"{name}.step", requires_grad=False
         )
         self.slots: dict[str, Slot] = {}
+        self._pack: Callable[[], Any] | None = None
 
     def slot(self, name: str, width: int) -> Slot:
-        """Makes the slot of a new probe."""
+        """Makes the slot of a new probe; before the first `read`."""
         slot = Slot(self, name, width)
         self.slots[name] = slot
         return slot
 
-    def drop(self, name: str) -> None:
-        """Forgets a slot whose probe was not planted after all."""
-        self.slots.pop(name, None)
-
-    def read(self, extras: Sequence[Tensor] = ()) -> Reading:
+    def read(self) -> Reading:
         """Reads everything in one device-to-host copy.
 
-        The parts are joined on the device first. That is a new operator behind those of the step,
-        so what comes back is never half a step, and on the CPU it is no view of memory that the
-        next step will overwrite.
+        The parts are joined on the device first, by a graph of its own that is compiled at the
+        first call. It runs behind the operators of the step, so what comes back is never half a
+        step, and on the CPU it is no view of memory that the next step will overwrite.
         """
-        parts: list[Any] = [
-            ops.cast(self.counter // _COUNTER_BASE, ms.float32),
-            ops.cast(self.counter % _COUNTER_BASE, ms.float32),
-        ]
-        parts += [slot.rows.reshape(-1) for slot in self.slots.values()]
-        if extras:
-            parts.append(ops.stack([ops.cast(x, ms.float32).reshape(()) for x in extras]))
-        flat = ops.concat(parts).asnumpy().copy()
+        if self._pack is None:
+            self._pack = _packer(self.counter, [slot.rows for slot in self.slots.values()])
+        flat = self._pack().asnumpy().copy()
         counter = int(flat[0]) * _COUNTER_BASE + int(flat[1])
         tables, at = {}, 2
         for slot in self.slots.values():
             size = self.capacity * (1 + slot.width)
             tables[slot.name] = flat[at : at + size].reshape(self.capacity, 1 + slot.width)
             at += size
-        return Reading(counter, tables, flat[at:])
+        return Reading(counter, tables)
+
+
+def _packer(counter: Parameter, tables: list[Parameter]) -> Callable[[], Any]:
+    """A compiled function that joins the counter and all tables to one float32 tensor."""
+
+    @ms.jit  # type: ignore[untyped-decorator]
+    def pack() -> Any:
+        parts: tuple[Any, ...] = (
+            (counter // _COUNTER_BASE).astype(ms.float32),
+            (counter % _COUNTER_BASE).astype(ms.float32),
+        )
+        for table in tables:
+            parts = (*parts, table.reshape(-1))
+        return ops.concat(parts)
+
+    return pack  # type: ignore[no-any-return]
 
 
 def stamp_of(steps: NDArray[np.int64]) -> NDArray[np.float32]:
