@@ -17,7 +17,7 @@ from nets import MODES
 # float32 keeps 24 bits; the sums run over at most 64 keys and 24 rows.
 TOLERANCE = 2e-6
 MASKS = {"mask -1e4": -1e4, "mask -1e9": -1e9, "mask -inf": -np.inf, "mask lowest": -3e38}
-KINDS = ["plain", "sharp", "uniform", "one key", *MASKS]
+KINDS = ["plain", "sharp", "uniform", "one key", "padded query", *MASKS]
 
 
 def logits_of(kind: str) -> np.ndarray[Any, Any]:
@@ -31,6 +31,8 @@ def logits_of(kind: str) -> np.ndarray[Any, Any]:
         logits[..., 40:] += MASKS[kind]
     if kind == "one key":
         logits[..., 1:] = -1e9
+    if kind == "padded query":
+        logits[:, :, 5:] -= 1e9
     return logits.astype(np.float32)
 
 
@@ -42,8 +44,10 @@ def probabilities(kind: str) -> np.ndarray[Any, Any]:
 
 
 def shown(kind: str) -> np.ndarray[Any, Any]:
-    """Which keys the mask leaves visible (key,)."""
+    """Which keys the mask leaves visible, (key,) or (query, key)."""
     keys = np.arange(64)
+    if kind == "padded query":
+        return (np.arange(8) < 5)[:, None] & (keys >= 0)
     return keys < (40 if kind in MASKS else 1 if kind == "one key" else 64)
 
 

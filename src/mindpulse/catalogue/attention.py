@@ -35,12 +35,13 @@ def attention_focus(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def attention_entropy(p: ArrayLike, mask: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Mean over batch and query of -sum p ln p / ln(visible keys), 0 ln 0 = 0.
+    """Mean over batch and query of -sum p ln p / ln(visible keys), 0 ln 0 = 0, at most 1 each.
 
     Args:
         p: (batch, head, query, key), attention probabilities.
         mask: broadcastable to p, true where a key is visible. Without it the visible keys of a
-            query are those with p > 0, at least 2.
+            query are those with p > 0, at least 2. A query that sees no key at all (padding)
+            spreads over hidden ones and counts with entropy 1.
 
     Returns:
         (head,): 0 when each query looks at one key, 1 when attention is uniform.
@@ -53,7 +54,7 @@ def attention_entropy(p: ArrayLike, mask: ArrayLike | None = None) -> NDArray[np
     shown = weights > 0 if mask is None else np.asarray(mask, bool)
     nats = -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
     keys = np.maximum(np.broadcast_to(shown, weights.shape).sum(axis=-1), 2)
-    return _per_head(nats / np.log(keys))
+    return _per_head(np.minimum(nats / np.log(keys), 1.0))
 
 
 def _per_head(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -72,7 +73,7 @@ MEASURES = (
     ),
     Measure(
         tag="attn_entropy",
-        formula="mean over batch and query of -sum_k p ln p / ln(visible keys)",
+        formula="mean over batch and query of min(1, -sum_k p ln p / ln(visible keys))",
         unit="",
         axes=("layer", "head"),
         reduction="mean",
