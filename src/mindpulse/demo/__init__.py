@@ -1,0 +1,87 @@
+"""Real small trainings under MindPulse, healthy or with a fault; `mindpulse demo` calls `run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from mindpulse.demo.require import check_packages
+from mindpulse.errors import UsageError
+from mindpulse.jsonlines import plain
+
+KINDS = ("bert", "vit")
+STEPS = 300
+FAULT_SHARE = 3  # a fault strikes after a third of the steps
+
+
+def run(
+    kind: str,
+    *,
+    mode: str = "graph",
+    steps: int | None = None,
+    seed: int = 0,
+    fault: str | None = None,
+    act: bool = False,
+    directory: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Trains, shows how it goes, writes a report and says where it is.
+
+    Args:
+        kind: "bert" (English text) or "vit" (handwritten digits).
+        mode: "graph" (`Model.train` in GRAPH_MODE), "jit" (a step under `@jit`) or "pynative".
+        steps: number of optimizer steps; None for 300.
+        seed: of weights and data; the same seed gives the same losses.
+        fault: name of a fault that strikes after a third of the steps, None for none.
+        act: let the watcher change the learning rate or stop the training.
+        directory: the run folder; None for a new one below `demo-runs`.
+        as_json: print the outcome as JSON on standard output, all else on standard error.
+
+    Returns:
+        0 if no alert above "info" was raised, else 1.
+
+    Raises:
+        UsageError: a package is missing, or an argument is not one of those above.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"demo {kind!r}: use one of {', '.join(KINDS)}")
+    check_packages(kind)
+    os.environ.setdefault("GLOG_v", "3")  # MindSpore's warnings would hide the progress
+    from mindpulse.demo import outcome, session
+
+    count = STEPS if steps is None else steps
+    plan = session.Plan(
+        kind=kind,
+        mode=mode,
+        steps=count,
+        seed=seed,
+        directory=directory or new_directory(kind, fault),
+        fault=fault or "",
+        fault_step=max(2, count // FAULT_SHARE) if fault else 0,
+        act=act,
+    )
+    found = session.carry_out(plan, sys.stderr if as_json else sys.stdout)
+    if as_json:
+        print(json.dumps(plain(outcome.as_object(found)), indent=2, allow_nan=False))
+    else:
+        print("\n".join(outcome.summary(found, again(plan.kind, plan.fault))))
+    return 1 if found.findings else 0
+
+
+def new_directory(kind: str, fault: str | None) -> Path:
+    """A folder of its own for each run: demo-runs/bert-lr-explosion-20260131-235959."""
+    name = "-".join([kind, *([fault] if fault else []), time.strftime("%Y%m%d-%H%M%S")])
+    return Path("demo-runs") / name
+
+
+def again(kind: str, fault: str) -> str:
+    """The command that ran this demo.
+
+    Example:
+        >>> again("bert", "nan-batch")
+        'mindpulse demo bert --fault nan-batch'
+    """
+    return f"mindpulse demo {kind}" + (f" --fault {fault}" if fault else "")
