@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def interruptible() -> Iterator[None]:
     """Ctrl-C and a polite kill raise KeyboardInterrupt, so that `finally` and `with` do their work.
 
-    MindSpore's data pipeline puts handlers of its own in place when it is imported: with them the
-    process dies at once, and a watcher that it started would be left behind.
+    MindSpore's data pipeline puts handlers of its own in place when it feeds a training: with them
+    the process dies at once, and a watcher that it started would be left behind.
     """
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, signal.default_int_handler) for number in numbers]
