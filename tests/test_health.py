@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mindpulse.alerts import AlertEvent
-from mindpulse.health import replay, score
+from mindpulse.health import Reason, replay, score
 from mindpulse.rules.load import load_rules
 from mindpulse.rules.rule import PARTS
 from mindpulse.store.run import Run, open_run
@@ -60,7 +60,9 @@ def test_one_bad_part_is_not_outweighed_by_sound_ones(tmp_path: Path) -> None:
     health = score(open_run(tmp_path), RULES)
     assert health.parts["numerics"].score == pytest.approx(10.0)
     assert health.parts["numerics"].state == "critical"
-    assert health.parts["numerics"].reasons == ("nonfinite since step 151",)
+    assert health.parts["numerics"].reasons == (
+        Reason("alert", {"rule": "nonfinite", "since": 151}),
+    )
     assert health.score is not None
     assert health.score <= 35.0
 
@@ -75,14 +77,15 @@ def test_what_was_resolved_weighs_less(tmp_path: Path) -> None:
     assert over.score is not None
     assert firing.score is not None
     assert firing.score < over.score < 100.0
-    assert any("over at step" in reason for reason in over.reasons)
+    assert any("over at step" in reason.text() for reason in over.reasons)
 
 
 def test_a_loss_that_does_not_fall_costs_points(tmp_path: Path) -> None:
     write_run(tmp_path, train_loss=5 + np.random.default_rng(0).normal(0, 0.05, 200))
     part = score(open_run(tmp_path), RULES).parts["loss"]
     assert (part.score, part.state) == (75.0, "warning")
-    assert "has not fallen" in part.reasons[0]
+    assert "has not fallen" in part.reasons[0].text()
+    assert "损失没有下降" in part.reasons[0].text("zh")
 
 
 def test_a_replay_tells_what_the_watcher_told(tmp_path: Path) -> None:

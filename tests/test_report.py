@@ -35,6 +35,7 @@ from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
 from mindpulse.store.run import open_run
 from mindpulse.summary import SummaryRecord
+from mindpulse.testing import write_run as write_arrays
 from synthetic import LAYERS, PARAMETERS, write_cured_run, write_run
 
 RULES = load_rules()
@@ -413,7 +414,7 @@ def test_texts_exist_in_both_languages_with_the_same_placeholders() -> None:
     for key, (english, chinese) in TEXTS.items():
         fields = [{f for _, f, _, _ in Formatter().parse(text) if f} for text in (english, chinese)]
         assert fields[0] == fields[1], key
-        assert re.search("[\u4e00-\u9fff、–]", chinese) or key in LANGUAGE_FREE, key
+        assert re.search("[\u4e00-\u9fff、。–]", chinese) or key in LANGUAGE_FREE, key
 
 
 LANGUAGE_FREE = {"finding.rank", "finding.other", "timeline.bar"}
@@ -443,3 +444,20 @@ def test_a_watcher_that_died_early_hides_nothing(tmp_path: Path) -> None:
     (folder / "alerts.jsonl").write_text("")
     rules = {alert.rule for alert in collect(open_run(folder), RULES).alerts}
     assert "gradient-explosion" in rules
+
+
+def test_alerts_that_are_over_do_not_make_up_for_lost_ground(tmp_path: Path) -> None:
+    """A loss of 4 before the spike and of 5.2 long after it: nothing fires, and it is not well."""
+    losses = np.concatenate([np.linspace(6, 4, 90), np.full(20, 40.0), np.full(290, 5.2)])
+    norms = np.concatenate([np.ones(90), np.full(20, 90.0), np.ones(290)])
+    noise = np.random.default_rng(0).normal(0, 0.02, 400)
+    write_arrays(tmp_path, train_loss=losses + noise, grad_norm=norms)
+    data = collect(open_run(tmp_path), RULES)
+    verdict = judge(data)
+    assert verdict.state == "attention"
+    assert [reason.key for reason in verdict.concerns] == ["loss_lost_ground"]
+    said = Words("en").sentence(verdict.concerns[0])
+    assert re.fullmatch(r"The loss was 4\.\d+ around step \d+ and is 5\.\d+ at the end\.", said)
+    assert said in write_markdown(data, Words("en"))
+    assert said in write_html(data, Words("en"), 0.0, "1")
+    assert Words("zh").sentence(verdict.concerns[0]) in write_html(data, Words("zh"), 0.0, "1")

@@ -2,30 +2,33 @@
 
 Each part begins at 100 and loses points for the gravest alert of each of its rules: all of them
 while the alert is firing at the end of the run, a share once it was resolved. The loss also loses
-points when it has not fallen. A part without a signal is unknown and left out of the mean; a run
-without any known part has no score. The whole is the weighted mean of the known parts, but at most
-25 points above the worst: a sound throughput does not outweigh a NaN.
+points when it has not fallen, or ends far above a level that it had. A part without a signal is
+unknown and left out of the mean; a run without any known part has no score. The whole is the
+weighted mean of the known parts, but at most 25 points above the worst: a sound throughput does
+not outweigh a NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindpulse.alerts import RESOLVED, AlertEvent
 from mindpulse.alerts.journal import read_alerts
 from mindpulse.alerts.judge import Judge
 from mindpulse.errors import UsageError
+from mindpulse.messages import text
 from mindpulse.rules.rule import PARTS, SEVERITIES, Rule
+from mindpulse.series import Rows
 from mindpulse.store.reader import Chunk
 from mindpulse.store.run import Run
 
 LOST = {"info": 2.0, "warning": 20.0, "error": 45.0, "critical": 90.0}
 RESOLVED_SHARE = 0.4
 STALE_LOSS = 25.0
+LOST_GROUND = 0.25  # share of what the loss had fallen that it may rise again
 ABOVE_WORST = 25.0
 WEIGHTS = {
     "attention": 0.15,
@@ -39,6 +42,18 @@ WEIGHTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """Why points were lost, or why a part is unknown: a text of the catalogue and its values."""
+
+    key: str
+    values: Mapping[str, str | int] = field(default_factory=dict)
+
+    def text(self, lang: str = "en") -> str:
+        """The sentence in a language."""
+        return text(f"health.{self.key}", lang, **self.values)
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One part of the score.
 
@@ -46,11 +61,13 @@ class Part:
         score: 0 to 100, None if nothing is known.
         state: "ok", "unknown", or the gravest severity that was met.
         reasons: why points were lost, or why it is unknown.
+        concern: what no rule says: how the loss went over the whole run; None where it went well.
     """
 
     score: float | None
     state: str
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    concern: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +155,7 @@ def _part(name: str, events: Iterable[AlertEvent], known: bool) -> Part:
     for event in latest.values():
         lost[event.rule] = max(_loses(event), lost.get(event.rule, 0.0))
     if not latest:
-        reason = () if known else ("nothing was recorded that says anything about it",)
-        return Part(100.0, "ok") if known else Part(None, "unknown", reason)
+        return Part(100.0, "ok") if known else Part(None, "unknown", (Reason("no_signal"),))
     severities = [event.severity for event in latest.values()]
     return Part(
         max(0.0, 100.0 - sum(lost.values())),
@@ -152,29 +168,49 @@ def _loses(event: AlertEvent) -> float:
     return LOST[event.severity] * (RESOLVED_SHARE if event.state == RESOLVED else 1.0)
 
 
-def _reason(event: AlertEvent) -> str:
-    until = f", over at step {event.step}" if event.state == RESOLVED else ""
-    return f"{event.rule} since step {event.since_step}{until}"
+def _reason(event: AlertEvent) -> Reason:
+    values: dict[str, str | int] = {"rule": event.rule, "since": event.since_step}
+    if event.state == RESOLVED:
+        return Reason("alert_over", {**values, "step": event.step})
+    return Reason("alert", values)
 
 
-def _loss(run: Run) -> NDArray[np.float64] | None:
+def _loss(run: Run) -> Rows | None:
+    """The finite rows of the loss of the first rank."""
     if "train_loss" not in run.specs():
         return None
-    values = run.series("train_loss", rank=min(run.ranks, default=0)).rows.values[:, 0]
-    return np.asarray(values[np.isfinite(values)], np.float64)
+    rows = run.series("train_loss", rank=min(run.ranks, default=0)).rows
+    return rows[np.isfinite(rows.values[:, 0])]
 
 
-def _with_trend(part: Part, losses: NDArray[np.float64] | None) -> Part:
-    """The loss part, less where the last fifth of the run is no better than its first tenth."""
+def _with_trend(part: Part, losses: Rows | None) -> Part:
+    """The loss part, less where the whole run did not bring the loss down, or not for good."""
     if part.score is None or losses is None or len(losses) < 50:
         return part
-    begin = float(np.median(losses[: len(losses) // 10]))
-    end = float(np.median(losses[-(len(losses) // 5) :]))
-    if end < begin - 0.01 * abs(begin):
+    concern = _trend(losses)
+    if concern is None:
         return part
-    reason = f"the loss has not fallen: {begin:.4g} at the beginning, {end:.4g} at the end"
     state = "warning" if part.state in ("ok", "info") else part.state
-    return Part(max(0.0, part.score - STALE_LOSS), state, (*part.reasons, reason))
+    reasons = (*part.reasons, concern)
+    less = max(0.0, part.score - STALE_LOSS)
+    return replace(part, score=less, state=state, reasons=reasons, concern=concern)
+
+
+def _trend(losses: Rows) -> Reason | None:
+    """What is wrong with the whole curve: medians of its tenths against that of the last fifth."""
+    tenth = len(losses) // 10
+    values = losses.values[:, 0]
+    levels = np.median(values[: 10 * tenth].reshape(10, tenth), axis=1)
+    last = values[-2 * tenth :]
+    begin, end, best = float(levels[0]), float(np.median(last)), float(levels.min())
+    if end >= begin - 0.01 * abs(begin):
+        return Reason("loss_not_fallen", {"begin": f"{begin:.4g}", "end": f"{end:.4g}"})
+    noise = float(np.median(np.abs(last - end)))
+    if end - best > max(LOST_GROUND * (begin - best), 3 * noise):
+        middle = int(losses.steps[int(levels.argmin()) * tenth + tenth // 2])
+        values_told: dict[str, str | int] = {"best": f"{best:.4g}", "step": middle}
+        return Reason("loss_lost_ground", {**values_told, "end": f"{end:.4g}"})
+    return None
 
 
 def _whole(parts: dict[str, Part]) -> float | None:

@@ -56,6 +56,23 @@ CATALOGUE: dict[str, Pair] = {
     "status.failed": ("failed", "失败"),
     "verb.scale_lr": ("multiply the learning rate by {factor}", "将学习率乘以 {factor}"),
     "verb.stop": ("stop the training", "停止训练"),
+    "health.no_signal": (
+        "nothing was recorded that says anything about it",
+        "没有记录到任何与之相关的数据",
+    ),
+    "health.alert": ("{rule} since step {since}", "{rule}：自第 {since} 步起"),
+    "health.alert_over": (
+        "{rule} since step {since}, over at step {step}",
+        "{rule}：自第 {since} 步起，第 {step} 步结束",
+    ),
+    "health.loss_not_fallen": (
+        "the loss has not fallen: {begin} at the beginning, {end} at the end",
+        "损失没有下降：开始时 {begin}，结束时 {end}",
+    ),
+    "health.loss_lost_ground": (
+        "the loss was {best} around step {step} and is {end} at the end",
+        "损失在第 {step} 步附近为 {best}，结束时为 {end}",
+    ),
     "held.outstanding": (
         "request {seq} has not been answered yet",
         "请求 {seq} 尚未得到答复",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindpulse.jsonlines import plain
-from mindpulse.report.data import Alert, ReportData
+from mindpulse.report.data import Alert, ReportData, Score
 from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
 from mindpulse.series import Series
@@ -35,8 +35,9 @@ def report_object(data: ReportData, words: Words) -> dict[str, Any]:
             "state": verdict.state,
             "alerts_above_info": len(verdict.alerts),
             "open": verdict.firing,
+            "concerns": [words.sentence(reason) for reason in verdict.concerns],
         },
-        "score": asdict(data.score),
+        "score": _score(data.score, words),
         "alerts": [_alert(alert, words) for alert in data.alerts],
         "actions": [asdict(action) for action in data.actions],
         "series": {tag: _figures(series) for tag, series in data.series.items()},
@@ -44,6 +45,19 @@ def report_object(data: ReportData, words: Words) -> dict[str, Any]:
         "troubles": list(data.troubles),
         "problems": list(data.problems),
     }
+
+
+def _score(score: Score, words: Words) -> dict[str, Any]:
+    parts = [
+        {
+            "name": part.name,
+            "score": part.score,
+            "state": part.state,
+            "reasons": [reason.text(words.lang) for reason in part.reasons],
+        }
+        for part in score.parts
+    ]
+    return {"value": score.value, "calibrated": score.calibrated, "parts": parts}
 
 
 def _alert(alert: Alert, words: Words) -> dict[str, Any]:

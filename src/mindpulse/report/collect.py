@@ -65,7 +65,7 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
 def _score(run: Run, judged: health.Judgement) -> Score:
     found = health.score_of(run, judged)
     parts = [
-        PartScore(name, part.score, part.state, tuple(part.reasons))
+        PartScore(name, part.score, part.state, part.reasons, part.concern)
         for name, part in found.parts.items()
     ]
     return Score(found.score, tuple(parts), found.calibrated)

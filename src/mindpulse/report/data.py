@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mindpulse.health import Reason
 from mindpulse.series import Series
 
 SEVERITIES = ("info", "warning", "error", "critical")
@@ -63,12 +64,13 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class PartScore:
-    """One part of the health score; `score` is None where it is unknown."""
+    """One part of the health score, see `health.Part`; `score` is None where it is unknown."""
 
     name: str
     score: float | None
     state: str
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...] = ()
+    concern: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ def _answer(verdict: Verdict, data: ReportData, words: Words) -> Html:
     )
     blind = [say(f"part.{part.name}") for part in data.score.parts if part.score is None]
     note = say("verdict.blind", parts=say("list.comma").join(blind)) if blind else ""
-    return tag("div", state, tag("p", text), tag("p", tag("small", note)))
+    concerns = [tag("p", words.sentence(reason)) for reason in verdict.concerns]
+    return tag("div", state, tag("p", text), *concerns, tag("p", tag("small", note)))
 
 
 def ring(data: ReportData, words: Words) -> Html:

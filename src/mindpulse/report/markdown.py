@@ -52,9 +52,10 @@ def _headline(verdict: Verdict, data: ReportData, words: Words) -> str:
         count=len(verdict.alerts),
         firing=verdict.firing,
     )
+    concerns = "".join(f" {words.sentence(reason)}" for reason in verdict.concerns)
     return (
         f"# {ICONS[verdict.state]} {say('title')}: {say('verdict.' + verdict.state)}\n\n"
-        f"{text} {say('score.title')}: **{number}**{note}\n\n`{data.path}`"
+        f"{text}{concerns} {say('score.title')}: **{number}**{note}\n\n`{data.path}`"
     )
 
 
@@ -153,7 +154,11 @@ def _score(data: ReportData, words: Words) -> str:
 
 def _part(part: PartScore, words: Words) -> list[str]:
     number = words.say("score.unknown") if part.score is None else f"{part.score:.0f}"
-    return [words.say(f"part.{part.name}"), number, " · ".join(part.reasons)]
+    return [
+        words.say(f"part.{part.name}"),
+        number,
+        " · ".join(reason.text(words.lang) for reason in part.reasons),
+    ]
 
 
 def _problems(data: ReportData, words: Words) -> str:

@@ -71,7 +71,8 @@ def score(data: ReportData, words: Words) -> Html:
 
 def _part(part: PartScore, words: Words) -> Html:
     name = tag("span", words.say(f"part.{part.name}"))
-    reasons = tag("small", " · ".join(part.reasons)) if part.reasons else Html("")
+    why = " · ".join(reason.text(words.lang) for reason in part.reasons)
+    reasons = tag("small", why) if why else Html("")
     if part.score is None:
         track, number = tag("div", class_="track"), tag("b", words.say("score.unknown"))
         return tag("li", name, track, number, reasons, class_="unknown")

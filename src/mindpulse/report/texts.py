@@ -41,6 +41,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Too little was recorded to judge this run. Missing data is not health.",
         "记录的数据太少，无法判断。缺少数据并不等于健康。",
     ),
+    "full_stop": (".", "。"),
     "list.comma": (", ", "、"),
     "verdict.blind": ("Not judged, no signal: {parts}.", "无信号、未判断：{parts}。"),
     "finding.first": ("Look at this first", "首先查看"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mindpulse.health import Reason
 from mindpulse.report.data import Alert, ReportData
 
 
@@ -13,11 +14,14 @@ class Verdict:
 
     Attributes:
         state: "healthy", "recovered" (there were problems, all are over), "attention" (warnings
-            only), "unhealthy" (an error or worse) or "unknown" (too little data to judge).
+            only, or a loss that did not come down for good), "unhealthy" (an error or worse) or
+            "unknown" (too little data to judge).
+        concerns: what is wrong although no rule is firing.
     """
 
     state: str
     alerts: tuple[Alert, ...]
+    concerns: tuple[Reason, ...] = ()
 
     @property
     def firing(self) -> int:
@@ -29,10 +33,12 @@ def judge(data: ReportData) -> Verdict:
     """The verdict on a run: by its alerts, and "unknown" where nothing could be judged."""
     grave = [alert for alert in data.alerts if alert.level > 0]
     grave.sort(key=lambda a: (a.end_step is not None, -a.level, a.since_step))
-    if not grave:
-        judged = data.steps is not None and data.score.value is not None
-        return Verdict("healthy" if judged else "unknown", ())
-    return Verdict(_state(grave), tuple(grave))
+    concerns = tuple(part.concern for part in data.score.parts if part.concern)
+    judged = data.steps is not None and data.score.value is not None
+    state = _state(grave) if grave else "healthy" if judged else "unknown"
+    if concerns and state in ("healthy", "recovered"):
+        state = "attention"
+    return Verdict(state, tuple(grave), concerns)
 
 
 def _state(grave: list[Alert]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mindpulse.health import Reason
 from mindpulse.messages import rule_text, text
 from mindpulse.report.data import Alert
 from mindpulse.report.texts import PREFIX, TEXTS, register
@@ -45,6 +46,10 @@ class Words:
     def message(self, alert: Alert) -> str:
         """What an alert says, as a sentence without its full stop."""
         return _capital(rule_text(alert.rule, "summary", self.lang, alert.message))
+
+    def sentence(self, reason: Reason) -> str:
+        """A reason of the health score as a sentence."""
+        return _capital(reason.text(self.lang)) + self.say("full_stop")
 
     def causes(self, rule: str) -> list[str]:
         """Likely causes; [] for a rule that does not ship."""
