@@ -18,6 +18,8 @@ from mindpulse import open_run
 from mindpulse.control import Answer, ControlLog
 from mindpulse.errors import UsageError
 from mindpulse.mindspore import TransformerMonitor, attach
+from mindpulse.mindspore.monitor import MAX_FAILURES
+from mindpulse.mindspore.ring import Ring
 from nets import BATCH, HEADS, LENGTH, WORDS, Encoder, batches, make_training, weights
 
 
@@ -198,10 +200,41 @@ def test_failing_monitor_stops_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     for ids, labels in batches(6):
         assert monitor.step(training.step(ids, labels)) is False
     monitor.close()
+    assert monitor.problem == ""
     notes = open_run(tmp_path / "run").notes()
     assert next(n.data["error"] for n in notes if n.kind == "monitor_error").startswith(
         "ZeroDivision"
     )
+
+
+def test_a_monitor_that_fails_again_and_again_takes_itself_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make_training("pynative")
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run", capacity=4)
+    monkeypatch.setattr(monitor._harvest, "take", lambda *a: 1 / 0)
+    for ids, labels in batches(MAX_FAILURES + 3):
+        assert monitor.step(training.step(ids, labels)) is False
+    assert monitor.problem.startswith("ZeroDivisionError")
+    assert type(training.net.layers[0].attention.softmax) is nn.Softmax
+    assert not training.optimizer._forward_hook
+    monitor.close()
+    notes = open_run(tmp_path / "run").notes()
+    assert len([n for n in notes if n.kind == "monitor_error"]) == MAX_FAILURES
+
+
+def test_a_monitor_that_cannot_start_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ring, "read", lambda ring: 1 / 0)
+    training = make_training("graph")
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=tmp_path / "run", train_cell=training.cell
+    )
+    assert monitor.problem.startswith("ZeroDivisionError")
+    assert type(training.net.layers[0].attention.softmax) is nn.Softmax
+    assert type(training.cell) is nn.TrainOneStepCell
+    assert monitor.step(0.5) is False
 
 
 @pytest.mark.parametrize("bad", [{"attention_every": 0}, {"capacity": 1}, {"snapshot_every": -1}])

@@ -26,6 +26,7 @@ from mindpulse.series import Rows
 log = logging.getLogger("mindpulse")
 DRAIN_INTERVAL_S = 1.0
 CONTROL_INTERVAL_S = 0.2
+MAX_FAILURES = 10  # after so many a monitor takes itself out: it must not cost time for nothing
 
 
 class Monitor:
@@ -36,7 +37,7 @@ class Monitor:
 
     Attributes:
         probes: the places found in the model, planted or not, with the reason.
-        problem: why this monitor does nothing; "" for one that works.
+        problem: why this monitor does nothing (any more); "" for one that works.
         directory: folder of this rank's files; None where there is a problem.
     """
 
@@ -114,8 +115,7 @@ class Monitor:
 
         Args:
             loss: the loss of the step, a Tensor or a number. A Tensor is kept, not read: nothing
-                waits
-                for the device here. Not needed where a training cell was given.
+                waits for the device here. Not needed where a training cell was given.
 
         Returns:
             True once a stop was asked for: leave the loop, then `close()`.
@@ -123,6 +123,9 @@ class Monitor:
         if self.problem or self._closed:
             return False
         self._guard("the monitor's step", lambda: self._step(loss))
+        if self._guard.failures >= MAX_FAILURES:
+            self._give_up()
+            return False
         return self._actions.stop_asked
 
     def drain(self) -> None:
@@ -295,6 +298,8 @@ class Monitor:
     def _give_up(self) -> None:
         self.problem = self._last_error
         log.error("MindPulse does not watch this training: %s", self.problem)
+        if self._planted is not None:
+            self._guard("removing the probes", self._planted.remove)
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
