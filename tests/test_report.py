@@ -21,7 +21,7 @@ from mindpulse.recorder import Recorder
 from mindpulse.report import colour, curve, heat, history, maps, plot, snapshots
 from mindpulse.report.as_json import write_json
 from mindpulse.report.collect import collect
-from mindpulse.report.data import AttentionMap, ReportData
+from mindpulse.report.data import Alert, AttentionMap, ReportData
 from mindpulse.report.downsample import keep_extremes, smooth
 from mindpulse.report.html import write_html
 from mindpulse.report.layers import group_parameters, layer_norms
@@ -461,3 +461,22 @@ def test_alerts_that_are_over_do_not_make_up_for_lost_ground(tmp_path: Path) -> 
     assert said in write_markdown(data, Words("en"))
     assert said in write_html(data, Words("en"), 0.0, "1")
     assert Words("zh").sentence(verdict.concerns[0]) in write_html(data, Words("zh"), 0.0, "1")
+
+
+def test_what_began_shortly_before_the_worst_is_shown_first(exploded: ReportData) -> None:
+    """A jump of the learning rate at step 100 comes before the collapse at step 101."""
+
+    def alert(rule: str, severity: str, since: int) -> Alert:
+        return Alert(rule, severity, "gradient", since, since + 50, 0, (), {}, {})
+
+    data = replace(
+        exploded,
+        alerts=(
+            alert("old", "warning", 20),
+            alert("learning-rate-jump", "warning", 100),
+            alert("entropy-collapse", "error", 101),
+            alert("gradient-explosion", "error", 109),
+        ),
+    )
+    order = [found.rule for found in judge(data).alerts]
+    assert order == ["learning-rate-jump", "entropy-collapse", "gradient-explosion", "old"]

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from mindpulse.health import Reason
 from mindpulse.report.data import Alert, ReportData
 
+CAUSE_STEPS = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The state of the run, and the alerts above "info" that led to it, gravest first.
+
+    Before all of them stands the one that began first, where it began shortly before the gravest:
+    what comes first is nearest to the cause.
 
     Attributes:
         state: "healthy", "recovered" (there were problems, all are over), "attention" (warnings
@@ -33,12 +38,24 @@ def judge(data: ReportData) -> Verdict:
     """The verdict on a run: by its alerts, and "unknown" where nothing could be judged."""
     grave = [alert for alert in data.alerts if alert.level > 0]
     grave.sort(key=lambda a: (a.end_step is not None, -a.level, a.since_step))
+    _put_cause_first(grave)
     concerns = tuple(part.concern for part in data.score.parts if part.concern)
     judged = data.steps is not None and data.score.value is not None
     state = _state(grave) if grave else "healthy" if judged else "unknown"
     if concerns and state in ("healthy", "recovered"):
         state = "attention"
     return Verdict(state, tuple(grave), concerns)
+
+
+def _put_cause_first(grave: list[Alert]) -> None:
+    if not grave:
+        return
+    worst = grave[0].since_step
+    before = [a for a in grave if worst - CAUSE_STEPS <= a.since_step < worst]
+    if before:
+        cause = min(before, key=lambda a: (a.since_step, -a.level))
+        grave.remove(cause)
+        grave.insert(0, cause)
 
 
 def _state(grave: list[Alert]) -> str:
