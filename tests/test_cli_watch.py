@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mindpulse.control import ControlLog
+from processes import running
 from synthetic import write_run
 from test_cli_group import call
 
@@ -69,7 +70,7 @@ def test_signal_handlers_are_put_back(exploded: Path) -> None:
 def test_following_ends_quietly(exploded: Path) -> None:
     words = ["query", str(exploded), "--tag", "train_loss", "--limit", "1", "--follow", "--json"]
     command, pipe = [sys.executable, "-u", "-m", "mindpulse.cli", *words], subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+    with running(command, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["step"] == 300
         process.send_signal(signal.SIGINT)
@@ -81,7 +82,7 @@ def test_following_ends_quietly(exploded: Path) -> None:
 def test_a_second_process_ends_in_order(exploded: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-u", "-m", "mindpulse.cli", "watch", str(exploded), "--json"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+    with running(command, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["rule"] == "gradient-explosion"
         assert (exploded / "watcher.json").exists()

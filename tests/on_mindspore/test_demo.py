@@ -27,6 +27,7 @@ from mindpulse.demo.outcome import LAST_STEPS
 from mindpulse.demo.task import Task, WarmUp, build_optimizer
 from mindpulse.demo.vit import SIDE, load_digits, vit_task
 from mindpulse.errors import UsageError
+from processes import running
 
 STEPS, FAULT_STEP = 8, 4
 SMALL = EncoderConfig(layers=2, hidden=16, heads=2)
@@ -268,12 +269,13 @@ def test_ctrl_c_ends_the_watcher_too(tmp_path: Path) -> None:
     """MindSpore's own handler would end the process before its watcher."""
     folder = tmp_path / "run"
     command = [sys.executable, "-m", "mindpulse.cli", "demo", "vit", "--dir", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with running(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("step 20/"):
                 assert (folder / "watcher.json").exists()
                 process.send_signal(signal.SIGINT)
+        process.wait(60)
     assert process.returncode == 1
     assert not (folder / "watcher.json").exists()
     assert open_run(folder).series("train_loss").steps[-1] >= 20
