@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mindpulse import demo
+from mindpulse.demo import again, program
 from mindpulse.demo.display import Bar, open_display
 from mindpulse.demo.outcome import Trained, as_object, summary, write_report
 from mindpulse.demo.pulse import Pulse
@@ -145,7 +146,7 @@ def test_watcher_is_a_process_that_says_what_it_found(run_folder: Path) -> None:
 
 def test_the_end_tells_loss_reference_score_and_paths(run_folder: Path) -> None:
     outcome = write_report(trained(fault="nan-batch", fault_step=30), run_folder)
-    said = "\n".join(summary(outcome, "mindpulse demo bert --fault nan-batch"))
+    said = "\n".join(summary(outcome, "mindpulse", "mindpulse demo bert --fault nan-batch"))
     assert "loss: 4.000 nats" in said
     assert "unigram entropy of the text: 4.500 nats; the loss is 0.500 nats below it" in said
     assert re.search(r"health score: \d+ of 100 \(not calibrated yet\)", said)
@@ -164,6 +165,20 @@ def test_the_outcome_as_values(run_folder: Path) -> None:
 
 def test_a_loss_that_is_nan_is_not_compared(run_folder: Path) -> None:
     outcome = write_report(trained(losses=[float("nan")]), run_folder)
-    said = "\n".join(summary(outcome, "mindpulse demo bert"))
+    said = "\n".join(summary(outcome, "mindpulse", "mindpulse demo bert"))
     assert "loss: nan" in said
     assert "nats below" not in said
+
+
+def test_commands_are_told_as_they_are_typed_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / ".venv/bin/python"))
+    assert program() == f"{tmp_path}/.venv/bin/python -m mindpulse.cli"
+    (tmp_path / ".venv/bin/mindpulse").touch()
+    assert again("bert", "nan-batch") == ".venv/bin/mindpulse demo bert --fault nan-batch"
+    (tmp_path / "mindpulse").touch(0o755)
+    assert again("vit", "") == "mindpulse demo vit"

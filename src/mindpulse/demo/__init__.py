@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -67,7 +68,7 @@ def run(
     if as_json:
         print(json.dumps(plain(outcome.as_object(found)), indent=2, allow_nan=False))
     else:
-        print("\n".join(outcome.summary(found, again(plan.kind, plan.fault))))
+        print("\n".join(outcome.summary(found, program(), again(plan.kind, plan.fault))))
     return 1 if found.findings else 0
 
 
@@ -77,11 +78,14 @@ def new_directory(kind: str, fault: str | None) -> Path:
     return Path("demo-runs") / name
 
 
-def again(kind: str, fault: str) -> str:
-    """The command that ran this demo.
+def program() -> str:
+    """How to call MindPulse from here: by its name, or by the path of a virtual environment."""
+    if shutil.which("mindpulse"):
+        return "mindpulse"
+    script = Path(sys.executable).parent / "mindpulse"
+    return os.path.relpath(script) if script.exists() else f"{sys.executable} -m mindpulse.cli"
 
-    Example:
-        >>> again("bert", "nan-batch")
-        'mindpulse demo bert --fault nan-batch'
-    """
-    return f"mindpulse demo {kind}" + (f" --fault {fault}" if fault else "")
+
+def again(kind: str, fault: str) -> str:
+    """The command that ran this demo, as it is typed here."""
+    return f"{program()} demo {kind}" + (f" --fault {fault}" if fault else "")

@@ -101,8 +101,13 @@ def as_object(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def summary(outcome: Outcome, again: str) -> Iterator[str]:
-    """The closing words, line by line; `again` is the command that ran this demo."""
+def summary(outcome: Outcome, program: str, again: str) -> Iterator[str]:
+    """The closing words, line by line.
+
+    Args:
+        program: how `mindpulse` is called here.
+        again: the command that ran this demo.
+    """
     trained, data = outcome.trained, outcome.data
     yield ""
     yield f"Trained {trained.title}"
@@ -119,7 +124,7 @@ def summary(outcome: Outcome, again: str) -> Iterator[str]:
     yield f"Run folder:     {outcome.directory}"
     yield f"Health report:  {outcome.report}"
     yield ""
-    yield from _next(outcome, again)
+    yield from _next(outcome, program, again)
 
 
 def _losses(trained: Trained) -> Iterator[str]:
@@ -148,14 +153,14 @@ def _actions(data: ReportData) -> Iterator[str]:
         yield f"  action {action.seq} ({action.rule}): {action.verb} {action.status}{at}"
 
 
-def _next(outcome: Outcome, again: str) -> Iterator[str]:
+def _next(outcome: Outcome, program: str, again: str) -> Iterator[str]:
     yield "What to try next:"
-    yield f"  mindpulse query {outcome.directory} --tag train_loss --limit 5"
-    yield f"  mindpulse analyze {outcome.directory}"
+    yield f"  {program} query {outcome.directory} --tag train_loss --limit 5"
+    yield f"  {program} analyze {outcome.directory}"
     if not outcome.trained.fault:
         yield f"  {again} --fault lr-explosion        # see a fault being named"
         yield f"  {again} --fault lr-explosion --act  # ... and acted on"
     elif not outcome.trained.act:
         yield f"  {again} --act  # let the watcher do what it advised"
     else:
-        yield f"  mindpulse report {outcome.directory} --format md --output -"
+        yield f"  {program} report {outcome.directory} --format md --output -"
