@@ -87,6 +87,52 @@ def test_second_training_goes_on_counting(tmp_path: Path) -> None:
     assert run.series("train_loss").steps.tolist() == [1, 2, 3, 4, 5]
 
 
+def test_the_same_model_trained_twice(tmp_path: Path) -> None:
+    """The second training must not run the graphs of the first monitor."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Encoder()
+    optimizer = nn.AdamWeightDecay(net.trainable_params(), 1e-2)
+    model = Model(net, loss_fn=None, optimizer=optimizer)
+    monitor = TransformerMonitor(tmp_path / "run", attention_every=2)
+    for steps in (3, 4):
+        model.train(1, dataset(steps), callbacks=[monitor], dataset_sink_mode=False)
+    run = open_run(tmp_path / "run")
+    assert run.series("grad_norm").steps.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert run.series("attn_focus").steps.tolist() == [1, 3, 5, 7]
+
+
+def test_no_probe_runs_after_close(tmp_path: Path) -> None:
+    training = make_training("graph")
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=tmp_path / "run", train_cell=training.cell
+    )
+    ids, labels = batches(1)[0]
+    training.step(ids, labels)
+    monitor.step()
+    monitor.close()
+    ring = monitor._planted.ring
+    before = ring.read().counter
+    training.step(ids, labels)
+    assert ring.read().counter == before == 2
+
+
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@pytest.mark.parametrize("schedule", [False, True])
+def test_a_lowered_rate_stays_lowered_after_close(
+    mode: str, schedule: bool, tmp_path: Path
+) -> None:
+    training = make_training(mode, nn.ExponentialDecayLR(1e-2, 1.0, 5) if schedule else 1e-2)
+    net, optimizer, cell = training.net, training.optimizer, training.cell
+    ids, labels = batches(1)[0]
+    for number in range(3):
+        with attach(net, optimizer, summary_dir=tmp_path / str(number), train_cell=cell) as monitor:
+            monitor._planted.learning_rate.scale(0.5)
+            training.step(ids, labels)
+            monitor.step()
+        rate = open_run(tmp_path / str(number)).series("learning_rate").values
+        assert rate[-1] == pytest.approx(1e-2 * 0.5 ** (number + 1), rel=1e-5)
+
+
 def test_probes_are_told(tmp_path: Path) -> None:
     monitor = TransformerMonitor(tmp_path / "run", exclude="layers.1.*")
     train(ms.GRAPH_MODE, [monitor], steps=2)
@@ -155,6 +201,25 @@ def test_functional_stop(tmp_path: Path) -> None:
             break
     monitor.close()
     assert steps == 3
+
+
+def test_a_step_compiled_before_attach_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A jit function keeps what it was compiled with; losses given to `step` are still kept."""
+    training = make_training("jit")
+    steps = batches(5)
+    training.step(*steps[0])
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run")
+    with caplog.at_level(logging.WARNING, "mindpulse"):
+        for ids, labels in steps:
+            monitor.step(training.step(ids, labels))
+        monitor.close()
+    assert "attach before the step is first compiled" in caplog.text
+    run = open_run(tmp_path / "run")
+    assert run.series("train_loss").steps.tolist() == [1, 2, 3, 4, 5]
+    told = {note.data["path"] for note in run.notes() if note.data.get("state") == "never ran"}
+    assert told == {"optimizer", *(f"layers.{i}.attention.softmax" for i in range(2))}
 
 
 def test_unwritable_folder_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

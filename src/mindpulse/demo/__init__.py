@@ -65,10 +65,9 @@ def run(
         act=act,
     )
     found = session.carry_out(plan, sys.stderr if as_json else sys.stdout)
-    if as_json:
-        print(json.dumps(plain(outcome.as_object(found)), indent=2, allow_nan=False))
-    else:
-        print("\n".join(outcome.summary(found, program(), again(plan.kind, plan.fault))))
+    told = plain(outcome.as_object(found))
+    words = outcome.summary(found, program(), again(plan.kind, plan.fault))
+    print(json.dumps(told, indent=2, allow_nan=False) if as_json else "\n".join(words))
     return 1 if found.findings else 0
 
 

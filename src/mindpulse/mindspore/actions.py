@@ -2,30 +2,82 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor, ops
 
 from mindpulse.control import Answer, Request
+from mindpulse.mindspore.plant import schedule_probe
+
+
+class Schedule:
+    """The handle on one learning-rate schedule.
+
+    It lives as long as the schedule does, whatever monitors come and go: in PyNative an optimizer
+    keeps the schedule as it was when its own jit function was compiled.
+
+    Attributes:
+        factor: (1,) multiplies the schedule.
+        used: (1,) the rate that the optimizer used last.
+    """
+
+    def __init__(self, cell: Any, name: str) -> None:
+        self.factor = Parameter(Tensor([1.0], ms.float32), f"{name}.factor", requires_grad=False)
+        self.used = Parameter(Tensor([0.0], ms.float32), f"{name}.used", requires_grad=False)
+        swap = schedule_probe(cell, self.factor, self.used)
+        self._plain, self._probed = swap.plain, swap.probed
+        self._cell = ref(cell)
+
+    def on(self) -> None:
+        """The schedule is measured, and can be scaled."""
+        self._become(self._probed)
+
+    def off(self) -> None:
+        """The schedule is the user's again, unless an action scaled it: that stays."""
+        if float(self.factor.asnumpy()[0]) == 1.0:
+            self._become(self._plain)
+
+    def _become(self, kind: type) -> None:
+        cell = self._cell()
+        if cell is not None:
+            cell.__class__ = kind
+
+
+_numbers = itertools.count()
+_schedules: WeakKeyDictionary[Any, Schedule] = WeakKeyDictionary()
+
+
+def schedule_of(cell: Any) -> Schedule:
+    """The handle on a schedule, the same at each call."""
+    if cell not in _schedules:
+        _schedules[cell] = Schedule(cell, f"mindpulse.schedule{next(_numbers)}")
+    return _schedules[cell]
 
 
 class LearningRate:
-    """The handles on an optimizer's learning rate, constant or scheduled.
+    """The handles on an optimizer's learning rates.
 
-    Args:
+    Attributes:
         constants: the Parameters of constant rates, one per group.
-        factor: the Parameter (1,) that multiplies the schedules, None where there is none.
+        schedules: the handles on scheduled rates, one per group.
     """
 
-    def __init__(self, constants: tuple[Parameter, ...], factor: Parameter | None) -> None:
+    def __init__(self, constants: tuple[Parameter, ...], schedules: tuple[Schedule, ...]) -> None:
         self.constants = constants
-        self.factor = factor
+        self.schedules = schedules
+
+    @property
+    def rates(self) -> tuple[Parameter, ...]:
+        """What the optimizer used in the step that it just made, one Parameter per group."""
+        return (*self.constants, *(schedule.used for schedule in self.schedules))
 
     def scale(self, factor: float) -> dict[str, float]:
-        """Multiplies the rate by `factor`; no graph is compiled anew.
+        """Multiplies the rates by `factor`; no graph is compiled anew.
 
         `ops.assign` and not `set_data`: the latter is silently ignored under jit and in PyNative.
 
@@ -34,11 +86,14 @@ class LearningRate:
         """
         told: dict[str, float] = {}
         for index, rate in enumerate(self.constants):
-            name = "learning_rate" if index == 0 else f"learning_rate_group_{index}"
-            told |= _multiply(rate, factor, name)
-        if self.factor is not None:
-            told |= _multiply(self.factor, factor, "schedule_factor")
+            told |= _multiply(rate, factor, _name("learning_rate", index))
+        for index, schedule in enumerate(self.schedules):
+            told |= _multiply(schedule.factor, factor, _name("schedule_factor", index))
         return told
+
+
+def _name(what: str, group: int) -> str:
+    return what if group == 0 else f"{what}_group_{group}"
 
 
 def _multiply(rate: Parameter, factor: float, name: str) -> dict[str, float]:
@@ -102,13 +157,13 @@ class Actions:
         return "done", "the training stops after this step", {}
 
 
-def find_learning_rate(optimizer: Any) -> tuple[tuple[Parameter, ...], tuple[Any, ...]]:
-    """(constant rates, schedule cells) of an optimizer; both empty where we know none."""
+def find_learning_rate(optimizer: Any) -> LearningRate:
+    """The learning rates of an optimizer; without any where it has none that we know."""
     rate = getattr(optimizer, "learning_rate", None)
     groups = getattr(optimizer, "param_groups", None)
     if rate is None and isinstance(groups, list):
         rate = [group.get("lr") for group in groups]
     found = list(rate) if isinstance(rate, (tuple, list, ms.ParameterTuple)) else [rate]
     constants = tuple(x for x in found if isinstance(x, Parameter))
-    schedules = tuple(x for x in found if isinstance(x, ms.nn.Cell))
-    return constants, schedules
+    schedules = tuple(schedule_of(x) for x in found if isinstance(x, ms.nn.Cell))
+    return LearningRate(constants, schedules)

@@ -81,13 +81,7 @@ class Harvest:
         self, reading: Reading, first: int, last: int, wall_times: WallTimes
     ) -> Harvested:
         steps, values = reading.rows_of("optimizer", first, last)
-        parts = [values[:, len(self.planted.parameters) :]]
-        for slot in self.planted.schedules:
-            other, rate = reading.rows_of(slot, first, last)
-            if len(other) != len(steps):
-                return []
-            parts.append(rate)
-        rates = np.concatenate(parts, axis=1)
+        rates = values[:, len(self.planted.parameters) :]
         if not rates.shape[1]:
             return []
         return [_rows(_rate_spec(rates.shape[1]), steps, rates, wall_times)]

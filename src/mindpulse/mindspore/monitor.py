@@ -143,10 +143,10 @@ class Monitor:
         if self._closed:
             return
         self.drain()
-        if self._planted is not None:
+        if self._planted is not None and not self.problem:
             self._guard("the last snapshot", lambda: self._snapshots.take(self._harvest))
             self._guard("removing the probes", self._planted.remove)
-            self._tell_silent_probes()
+            self._guard("telling which probes never ran", self._tell_silent_probes)
         self._closed = True
         if self._recorder is not None:
             self._recorder.close()
@@ -216,11 +216,23 @@ class Monitor:
                 self._recorder.write(spec, rows)
         if self._harvest.lost > lost_before:
             self._recorder.note("steps_lost", count=self._harvest.lost - lost_before)
-        shift = reading.counter - self._next_step()
+        shift = reading.counter - self._next_step() if self._optimizer_ran(reading.counter) else 0
         self._write_losses(shift, wall_times)
         self._write_times(shift)
         self._find_fixed_variant(reading.counter)
         self._snapshots.offer(self._harvest)
+
+    def _optimizer_ran(self, counter: int) -> bool:
+        """False, and told once, where steps went by and the optimizer's probe saw none of them."""
+        if counter > self._first_step or self.steps_seen < 2:
+            return True
+        for place in self.probes:
+            if place.kind == "optimizer" and place.state == "planted":
+                place.state = "never ran"
+                place.reason = "planted, but never ran: attach before the step is first compiled"
+                log.warning("the optimizer's probe was %s", place.reason)
+                self._note_probe(place)
+        return False
 
     def _wall_times(self, counter: int) -> WallTimes:
         """Wall times of ring steps: the last finished one ended when `step` was last called."""
@@ -276,8 +288,11 @@ class Monitor:
     # -- telling ------------------------------------------------------------------------------
 
     def _note_probes(self) -> None:
-        assert self._recorder is not None
         for place in self.probes:
+            self._note_probe(place)
+
+    def _note_probe(self, place: Place) -> None:
+        if self._recorder is not None:
             self._recorder.note(
                 "probe", path=place.path, what=place.kind, state=place.state, reason=place.reason
             )
@@ -289,6 +304,7 @@ class Monitor:
                 probe.place.state = "never ran"
                 probe.place.reason = "planted, but the step never came by here"
                 log.warning("probe %s was planted, but never ran", probe.place.path)
+                self._note_probe(probe.place)
 
     def _failed(self, what: str, text: str) -> None:
         self._last_error = text

@@ -117,19 +117,19 @@ def loss_probe(cell: Any, slot: Slot) -> Swap:
     return Swap(cell, make)
 
 
-def schedule_probe(cell: Any, slot: Slot, factor: Parameter) -> Swap:
-    """Multiplies a learning-rate schedule by `factor` (1,) and measures what comes out.
+def schedule_probe(cell: Any, factor: Parameter, used: Parameter) -> Swap:
+    """Multiplies a learning-rate schedule by `factor` and keeps in `used` what came out.
 
-    The factor is 1.0 until an action changes it; multiplying by 1.0 changes no bit.
+    Both are float32 of shape (1,). The factor is 1.0 until an action changes it; multiplying by 1.0
+    changes no bit.
     """
-    rows, counter, capacity = slot.rows, slot.counter, slot.capacity
 
     def make(plain: type) -> type:
         class Probed(plain):  # type: ignore[misc]
             def construct(self, global_step: Any) -> Any:
                 rate = super().construct(global_step)
                 rate = rate * factor.reshape(()).astype(rate.dtype)
-                write_row(rows, counter, capacity, rate.astype(ms.float32).reshape(1))
+                ops.assign(used, rate.astype(ms.float32).reshape(1))
                 return rate
 
         return Probed
@@ -138,7 +138,7 @@ def schedule_probe(cell: Any, slot: Slot, factor: Parameter) -> Swap:
 
 
 def optimizer_probe(optimizer: Any, slot: Slot, rates: tuple[Parameter, ...]) -> Undo:
-    """Measures sum(g ** 2) / 2 of each gradient and the constant learning rates; ends the step.
+    """Measures sum(g ** 2) / 2 of each gradient and the learning rates; ends the step.
 
     The slot's row is (one value per parameter, one per rate).
     """

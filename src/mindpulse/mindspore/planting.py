@@ -62,8 +62,6 @@ class Planted:
     places: list[Place]
     attention: list[AttentionProbe]
     parameters: list[str]
-    constants: int
-    schedules: list[str]
     has_loss: bool
     thinning: Thinning
     learning_rate: LearningRate | None
@@ -91,7 +89,7 @@ def plant_all(
     places = structure.attention_places(net, options.include, options.exclude)
     attention, swaps = _plant_attention(ring, places, options)
     thinning = Thinning(swaps, Every(options.attention_every), lambda: first_step)
-    planted = Planted(ring, places, attention, [], 0, [], False, thinning, None)
+    planted = Planted(ring, places, attention, [], False, thinning, None)
     try:
         _plant_optimizer(planted, optimizer)
         if train_cell is not None:
@@ -127,36 +125,24 @@ def _map_parameter(ring: Ring, layer: str) -> Parameter:
 def _plant_optimizer(planted: Planted, optimizer: Any) -> None:
     planted.parameters = structure.parameter_names(optimizer)
     if not planted.parameters:
-        raise PlantError(
-            f"{type(optimizer).__name__} has no parameters: give the optimizer that trains"
-        )
-    ring, undo = planted.ring, planted.undo
-    constants, schedules = find_learning_rate(optimizer)
-    factor = None
-    if schedules:
-        factor = Parameter(
-            Tensor([1.0], ms.float32), name=f"{ring.name}.factor", requires_grad=False
-        )
-    for index, schedule in enumerate(schedules):
-        slot = ring.slot(f"learning_rate.{index}", 1)
-        swap = plant.schedule_probe(schedule, slot, factor)
-        swap.on()
-        undo.append(swap.off)
-        planted.schedules.append(slot.name)
-    planted.constants = len(constants)
-    slot = ring.slot("optimizer", len(planted.parameters) + len(constants))
-    undo.append(plant.optimizer_probe(optimizer, slot, constants))
+        name = type(optimizer).__name__
+        raise PlantError(f"{name} has no parameters: give the optimizer that trains")
+    found = find_learning_rate(optimizer)
+    for schedule in found.schedules:
+        schedule.on()
+        planted.undo.append(schedule.off)
+    slot = planted.ring.slot("optimizer", len(planted.parameters) + len(found.rates))
+    planted.undo.append(plant.optimizer_probe(optimizer, slot, found.rates))
     planted.places.append(
         Place("optimizer", "optimizer", optimizer, reason=f"{len(planted.parameters)} gradients")
     )
-    planted.places.append(_rate_place(len(constants), len(schedules)))
-    if constants or schedules:
-        planted.learning_rate = LearningRate(constants, factor)
+    planted.places.append(_rate_place(found))
+    planted.learning_rate = found if found.rates else None
 
 
-def _rate_place(constants: int, schedules: int) -> Place:
-    if constants or schedules:
-        reason = f"{constants} constant, {schedules} scheduled"
+def _rate_place(found: LearningRate) -> Place:
+    if found.rates:
+        reason = f"{len(found.constants)} constant, {len(found.schedules)} scheduled"
         return Place("optimizer.learning_rate", "learning_rate", reason=reason)
     reason = "the optimizer has no learning_rate that is a Parameter or a schedule"
     return Place("optimizer.learning_rate", "learning_rate", None, "skipped", reason)
@@ -170,7 +156,7 @@ def _plant_train_cell(planted: Planted, train_cell: Any, guard: Guard) -> None:
         planted.undo.append(swap.off)
         planted.has_loss = True
         planted.places.append(Place("network", "loss", network, reason="output of the loss cell"))
-    chooser = watched(train_cell, planted.thinning, guard, planted.remove)
+    chooser = watched(train_cell, planted.ring.name, planted.thinning, guard, planted.remove)
     chooser.on()
     planted.chooses_itself = True
     planted.undo.append(chooser.off)

@@ -18,8 +18,6 @@ from mindpulse.mindspore.guard import Guard
 from mindpulse.mindspore.plant import Swap
 from mindpulse.schedule import Every
 
-_PROBED = ".mindpulse"
-
 
 class Thinning:
     """The dear probes of one monitor, and on which steps they are in.
@@ -61,11 +59,18 @@ class Thinning:
         return self._on
 
 
-def watched(cell: Any, thinning: Thinning, guard: Guard, gave_up: Callable[[], None]) -> Swap:
+def watched(
+    cell: Any, name: str, thinning: Thinning, guard: Guard, gave_up: Callable[[], None]
+) -> Swap:
     """Swaps a training cell so that it chooses its variant before each call.
+
+    Both variants have phases of their own, named after the monitor: the graph that the cell had
+    before, or will have after the monitor is closed, holds no probe; and the next monitor of the
+    same cell does not meet the graphs of this one.
 
     Args:
         cell: the cell that one training step calls, such as `nn.TrainOneStepCell`.
+        name: of the monitor, unique in the process.
         thinning: the dear probes.
         guard: runs the compilation with probes.
         gave_up: called when the graph does not compile with the probes; it must take all probes
@@ -83,8 +88,10 @@ def watched(cell: Any, thinning: Thinning, guard: Guard, gave_up: Callable[[], N
                 key = _key(args, kwargs)
                 if key not in compiled:
                     compiled.add(key)
-                    _compile_both(self, thinning, guard, gave_up, args, kwargs)
-                with _Phase(self, thinning.choose() and thinning.thins):
+                    _compile_both(self, name, thinning, guard, gave_up, args, kwargs)
+                if type(self) is plain:  # all probes were taken out
+                    return call(*args, **kwargs)
+                with _Phase(self, name, thinning.choose()):
                     return call(*args, **kwargs)
 
         return Watched
@@ -94,12 +101,12 @@ def watched(cell: Any, thinning: Thinning, guard: Guard, gave_up: Callable[[], N
 
 
 class _Phase:
-    """The cell under the phase of its probed variant; each phase has a graph of its own."""
+    """The cell under the phase of one of its variants; each phase has a graph of its own."""
 
-    def __init__(self, cell: Any, probed: bool) -> None:
+    def __init__(self, cell: Any, name: str, dear: bool) -> None:
         self.cell = cell
         self.plain = cell.phase
-        self.phase = self.plain + _PROBED if probed else self.plain
+        self.phase = f"{self.plain}.{name}" + (".all" if dear else "")
 
     def __enter__(self) -> None:
         self.cell.phase = self.phase
@@ -109,21 +116,30 @@ class _Phase:
 
 
 def _compile_both(
-    cell: Any, thinning: Thinning, guard: Guard, gave_up: Callable[[], None], args: Any, kwargs: Any
+    cell: Any,
+    name: str,
+    thinning: Thinning,
+    guard: Guard,
+    gave_up: Callable[[], None],
+    args: Any,
+    kwargs: Any,
 ) -> None:
     """Compiles with the probes, and without the dear ones where they are thinned.
 
     A probe that the compiler refuses must not cost the user a training: first the dear ones go,
     then all.
     """
-    thinning.set(True)
-    with _Phase(cell, thinning.thins):
-        if not guard("compiling with all probes", lambda: cell.compile(*args, **kwargs)):
-            thinning.retire()
-    if thinning.thins or thinning.retired:
-        thinning.set(False)
-        if not guard("compiling with the cheap probes", lambda: cell.compile(*args, **kwargs)):
-            gave_up()
+
+    def compile_now(dear: bool) -> None:
+        thinning.set(dear)
+        with _Phase(cell, name, dear):
+            cell.compile(*args, **kwargs)
+
+    if not guard("compiling with all probes", lambda: compile_now(True)):
+        thinning.retire()
+    thinned = thinning.thins or thinning.retired
+    if thinned and not guard("compiling with the cheap probes", lambda: compile_now(False)):
+        gave_up()
 
 
 def _key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
