@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from mindpulse.series import Rows, SeriesSpec
 
-DEFAULT_ROWS = 1000
-
 
 class ChunkLike(Protocol):
     """New rows of one series, as `store.reader.RunTail` hands them out."""

@@ -19,7 +19,7 @@ class Snapshots:
     """
 
     def __init__(self, probes: list[AttentionProbe], every: int, recorder: Recorder) -> None:
-        self._probes = [probe for probe in probes if probe.map is not None]
+        self._probes = probes
         self._every = every
         self._recorder = recorder
         self._last = 0
