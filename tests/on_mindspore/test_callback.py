@@ -288,6 +288,16 @@ def test_a_monitor_that_fails_again_and_again_takes_itself_out(
     assert len([n for n in notes if n.kind == "monitor_error"]) == MAX_FAILURES
 
 
+def test_a_stop_that_was_answered_is_kept_though_the_monitor_gives_up(tmp_path: Path) -> None:
+    training = make_training("pynative")
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run")
+    monitor._actions.stop_asked = True
+    monitor._guard.failures = MAX_FAILURES
+    assert monitor.step() is True
+    assert monitor._recorder is None
+    monitor.close()
+
+
 def test_a_monitor_that_cannot_start_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

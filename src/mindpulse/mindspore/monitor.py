@@ -125,7 +125,6 @@ class Monitor:
         self._guard("the monitor's step", lambda: self._step(loss))
         if self._guard.failures >= MAX_FAILURES:
             self._give_up()
-            return False
         return self._actions.stop_asked
 
     def drain(self) -> None:
