@@ -3,14 +3,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
+SECONDS ?= 60
+BENCHMARKS = training_thread overhead read events export compare
 
-.PHONY: help demo test test-fast lint format bench bench-quick venv clean
+.PHONY: help demo test test-fast lint format bench bench-quick bench-durability fuzz venv clean
 
 help:
 	@echo "make demo       train a small BERT under MindPulse and show its health report"
 	@echo "make test       run the whole test suite        make test-fast  a subset in under a minute"
 	@echo "make lint       ruff and mypy                   make format     ruff format"
 	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
+	@echo "make bench-durability  500 kills, 200 power losses, a million rows under three readers"
+	@echo "make fuzz       fuzzes every reader, SECONDS=60 each"
 
 venv:
 	@$(PYTHON) tools/bootstrap.py --venv $(VENV)
@@ -34,10 +38,17 @@ format: venv
 	@$(BIN)/ruff check --fix .
 
 bench: venv
-	@for name in training_thread overhead; do $(BIN)/python benchmarks/$$name.py --json build/$$name.json || exit 1; done
+	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --json build/$$name.json || exit 1; done
 
 bench-quick: venv
-	@for name in training_thread overhead; do $(BIN)/python benchmarks/$$name.py --quick || exit 1; done
+	@for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --quick || exit 1; done
+
+bench-durability: venv
+	@$(BIN)/python benchmarks/durability.py --json build/durability.json
+
+fuzz: venv
+	@$(BIN)/python -m pip install -q -e .[fuzz]
+	@$(BIN)/python fuzz/run.py --seconds $(SECONDS)
 
 clean:
 	rm -rf $(VENV) build summary demo-runs

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "mindpulse"
 VOCABULARY = {"errors", "series", "schedule"}
 STORE = {"store", "jsonlines"}
 RULES = {*STORE, "catalogue", "control", "window", "rules", "alerts", "messages"}
-EDGE = {*RULES, "watcher", "deliver", "health", "testing", "recorder", "summary"}
+EDGE = {*RULES, "interop", "watcher", "deliver", "health", "testing", "recorder", "summary"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "series": set(),
@@ -23,7 +23,8 @@ ROOMS: dict[str, set[str]] = {
     "jsonlines": set(),
     "catalogue": set(),
     "store": {"jsonlines"},
-    "recorder": STORE,
+    "interop": {*STORE, "catalogue"},
+    "recorder": {*STORE, "interop", "catalogue"},
     "summary": {*STORE, "recorder"},
     "control": {"jsonlines"},
     "window": {*STORE, "catalogue"},
@@ -35,8 +36,9 @@ ROOMS: dict[str, set[str]] = {
     "health": {*RULES, "watcher"},
     "testing": {*STORE, "recorder", "window"},
     "report": EDGE,
-    "cli": {*EDGE, "report", "demo"},
-    "mindspore": {*STORE, "recorder", "control", "catalogue"},
+    "compare": {*STORE, "window", "interop", "messages"},
+    "cli": {*EDGE, "report", "demo", "compare"},
+    "mindspore": {*STORE, "interop", "recorder", "control", "catalogue"},
     "demo": {*EDGE, "report", "mindspore"},
 }
 TRAINING_SIDE = {"numpy", "google_crc32c", "mindspore"}

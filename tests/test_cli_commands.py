@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindpulse import open_run
 from mindpulse.cli import demo as cli_demo
 from mindpulse.cli.follow import follow_chunks, joined
 from mindpulse.cli.halfblock import picture, shades
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.reader import Chunk, RunTail
-from mindpulse.store.run import open_run
 from mindpulse.summary import SummaryRecord
 from synthetic import HEAD_COLUMNS, LAYERS, write_run
 from test_cli_group import call

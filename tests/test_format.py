@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -159,9 +162,69 @@ def test_reader_of_the_format_page_runs(
     data = encode_header(LOSS, 1.7e9, 0, 1) + RowCodec(LOSS).encode(rows)
     (tmp_path / "train_loss.ms").write_bytes(data)
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", FORMAT_PAGE.read_text(), re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", FORMAT_PAGE.read_text(), re.DOTALL)[0]
     exec(compile(code, str(FORMAT_PAGE), "exec"), {})
     assert capsys.readouterr().out == "[1 2] [2.5  2.25]\n"
+
+
+def plain_reader(folder: Path) -> Path:
+    """The reader of the format page as a script."""
+    page = FORMAT_PAGE.read_text()
+    block = re.search(r"<!-- plain reader -->\n+```python\n(.*?)```", page, re.DOTALL)
+    assert block
+    assert len([line for line in block[1].splitlines() if line.strip()]) <= 42
+    script = folder / "plain_reader.py"
+    script.write_text(block[1])
+    return script
+
+
+def read_plainly(script: Path, path: Path) -> list[tuple[int, float, tuple[float, ...]]]:
+    """What the script prints, run by a Python that sees no installed package."""
+    command = [sys.executable, "-I", "-S", str(script), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    names = {"nan": math.nan, "inf": math.inf}
+    rows = (line.split(" ", 2) for line in done.stdout.splitlines())
+    return [(int(step), float(time), eval(values, names)) for step, time, values in rows]
+
+
+def assert_read_plainly(script: Path, path: Path, rows: Rows) -> None:
+    found = read_plainly(script, path)
+    assert [row[0] for row in found] == rows.steps.tolist()
+    np.testing.assert_array_equal([row[1] for row in found], rows.wall_times)
+    values = np.array([row[2] for row in found], rows.values.dtype).reshape(rows.values.shape)
+    np.testing.assert_array_equal(values, rows.values)
+    np.testing.assert_array_equal(np.signbit(values), np.signbit(rows.values))
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.ms")), ids=lambda path: path.name)
+def test_plain_reader_reads_files_of_version_1(path: Path, tmp_path: Path) -> None:
+    assert_read_plainly(plain_reader(tmp_path), path, read_file(path).rows)
+
+
+@pytest.mark.parametrize("width", [1, 2, 13, 40, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_plain_reader_reads_any_width(width: int, dtype: str, tmp_path: Path) -> None:
+    columns = tuple((str(index),) for index in range(width))
+    spec = SeriesSpec("wide", axes=("i",), columns=columns, dtype=dtype)
+    rows = odd_rows(spec)
+    path = tmp_path / "wide.ms"
+    path.write_bytes(whole_file(spec, rows) + b"\x12\x20torn")
+    assert_read_plainly(plain_reader(tmp_path), path, rows)
+
+
+def test_plain_reader_leaves_out_damaged_rows(tmp_path: Path) -> None:
+    rows = rows_of(LOSS, range(20))
+    data = bytearray(whole_file(LOSS, rows))
+    data[-34 * 3 + 25] ^= 0x10
+    path = tmp_path / "train_loss.ms"
+    path.write_bytes(data)
+    assert_read_plainly(plain_reader(tmp_path), path, rows[np.arange(20) != 17])
+
+
+def test_plain_reader_of_a_file_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "train_loss.ms"
+    path.write_bytes(encode_header(LOSS, 1.5e9, 0, 1))
+    assert read_plainly(plain_reader(tmp_path), path) == []
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindpulse import open_run
 from mindpulse.alerts import AlertEvent
 from mindpulse.health import Reason, replay, score
 from mindpulse.rules.load import load_rules
 from mindpulse.rules.rule import PARTS
-from mindpulse.store.run import Run, open_run
+from mindpulse.store.run import Run
 from mindpulse.testing import write_run
 from mindpulse.watcher import watch
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mindpulse import open_run
 from mindpulse.alerts import AlertEvent
 from mindpulse.recorder import Recorder
 from mindpulse.report import colour, curve, heat, history, maps, plot, snapshots
@@ -33,7 +34,6 @@ from mindpulse.report.texts import TEXTS
 from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
-from mindpulse.store.run import open_run
 from mindpulse.summary import SummaryRecord
 from mindpulse.testing import write_run as write_arrays
 from synthetic import LAYERS, PARAMETERS, write_cured_run, write_run

@@ -20,11 +20,11 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from mindpulse import open_run
 from mindpulse.report.collect import collect
 from mindpulse.report.html import write_html
 from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
-from mindpulse.store.run import open_run
 from synthetic import write_cured_run, write_run
 
 pytestmark = pytest.mark.browser

@@ -83,6 +83,11 @@ def overflow(run: Series) -> Series:
     return run
 
 
+def nan_evaluation(run: Series) -> Series:
+    run["eval_loss"] = np.where(np.arange(len(run["train_loss"])) < FAULT_STEP, 2.0, np.nan)
+    return run
+
+
 def frozen_layer(run: Series) -> Series:
     run["grad_norm_param"][FAULT_STEP:, 4:7] = 0.0
     return run
@@ -97,6 +102,7 @@ FAULTS: list[tuple[Callable[[Series], Series], str, int]] = [
     (attention_collapse, "entropy-collapse", 1),
     (nan_batch, "nonfinite", 1),
     (overflow, "nonfinite", 1),
+    (nan_evaluation, "nonfinite-eval", 1),
     (frozen_layer, "frozen-weights", 20),
 ]
 

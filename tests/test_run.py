@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from faulty_files import FaultyFiles
+from mindpulse import open_run
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.series import Rows, Series, SeriesSpec
+from mindpulse.store.folder import create_attempt
+from mindpulse.store.folder_run import open_folder
 from mindpulse.store.merge import join, supersede
-from mindpulse.store.mounts import network_file_system
-from mindpulse.store.run import create_attempt, open_run
 from mindpulse.store.writer import RankWriter
 from series_samples import FOCUS, LOSS, assert_same, rows_of
 
@@ -267,18 +268,18 @@ def test_foreign_files_are_named_and_left_alone(tmp_path: Path) -> None:
 
 def test_folders_that_are_no_run_say_what_they_hold(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
-        open_run(tmp_path / "missing")
+        open_folder(tmp_path / "missing")
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file"):
-        open_run(tmp_path / "file")
+        open_folder(tmp_path / "file")
     with pytest.raises(UsageError, match=r"but 'file'; give the summary_dir"):
-        open_run(tmp_path)
+        open_folder(tmp_path)
     create_attempt(tmp_path / "mine")
     with pytest.raises(UsageError, match="holds runs: 'mine'"):
-        open_run(tmp_path)
+        open_folder(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="but nothing"):
-        open_run(tmp_path / "empty")
+        open_folder(tmp_path / "empty")
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{", '{"id": 3, "created": "x", "tags": []}'])
@@ -290,22 +291,6 @@ def test_a_run_without_a_usable_description_is_still_read(tmp_path: Path, text: 
     run = open_run(tmp_path)
     assert np.isnan(run.created)
     assert (run.tags, len(run.series("train_loss"))) == ({}, 3)
-
-
-def test_network_file_systems_are_recognised(tmp_path: Path) -> None:
-    table = tmp_path / "mounts"
-    share = tmp_path / "a share"
-    share.mkdir()
-    escaped = str(share).replace(" ", "\\040")
-    table.write_text(
-        f"/dev/vda / ext4 rw 0 0\nserver:/x {escaped} nfs4 rw 0 0\nshort\n"
-        f"tmpfs {escaped}/local tmpfs rw 0 0\nsshfs {tmp_path}/f fuse.sshfs rw 0 0\n"
-    )
-    assert network_file_system(share / "run", table) == "nfs4"
-    assert network_file_system(share / "local" / "run", table) is None
-    assert network_file_system(tmp_path / "f", table) == "fuse.sshfs"
-    assert network_file_system(tmp_path, table) is None
-    assert network_file_system(tmp_path, tmp_path / "no table") is None
 
 
 def test_importing_the_package_is_cheap() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import mindpulse.store
 from mindpulse.series import Rows, SeriesSpec
-from mindpulse.store.run import create_attempt
+from mindpulse.store.folder import create_attempt
 from mindpulse.store.writer import RankWriter
 
 MODULES = [

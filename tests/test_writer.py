@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from faulty_files import FaultyFiles
+from mindpulse import open_run
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.check import check_files
@@ -20,7 +21,6 @@ from mindpulse.store.notes import NOTES_NAME, Note
 from mindpulse.store.one_file import read_file
 from mindpulse.store.part import WRITE_BYTES
 from mindpulse.store.reader import NotesTail
-from mindpulse.store.run import open_run
 from mindpulse.store.writer import RankWriter
 from series_samples import FOCUS, LOSS, assert_same, rows_of
 
@@ -332,10 +332,10 @@ def test_a_rank_of_many_tags_holds_no_descriptor(folder: Path) -> None:
 
 
 def test_a_caller_who_never_syncs_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindpulse.store.part.MAX_UNSYNCED_BYTES", 4096)
+    monkeypatch.setattr("mindpulse.store.backlog.MAX_UNSYNCED_BYTES", 4096)
     writer = RankWriter(folder, 0, 1, files=OS_FILES)
     for step in range(100):
         writer.append(LOSS, rows_of(LOSS, range(step, step + 1)))
         writer.flush()
     (series,) = writer._writers()
-    assert series._unsynced_bytes <= 4096
+    assert series._unsynced.size_bytes <= 4096

@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mindpulse.store.run import Run, open_run
+    from mindpulse.interop import open_run
+    from mindpulse.store.run import Run
     from mindpulse.summary import SummaryReader, SummaryRecord
 
 __version__ = "0.1.0"
@@ -20,7 +21,7 @@ _HOMES = {
     "Run": "mindpulse.store.run",
     "SummaryReader": "mindpulse.summary",
     "SummaryRecord": "mindpulse.summary",
-    "open_run": "mindpulse.store.run",
+    "open_run": "mindpulse.interop",
 }
 
 

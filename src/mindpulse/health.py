@@ -185,7 +185,7 @@ def _loss(run: Run) -> Rows | None:
 
 def _with_trend(part: Part, losses: Rows | None) -> Part:
     """The loss part, less where the whole run did not bring the loss down, or not for good."""
-    if part.score is None or losses is None or len(losses) < 50:
+    if part.score is None or losses is None or not _tell_a_trend(losses):
         return part
     concern = _trend(losses)
     if concern is None:
@@ -194,6 +194,13 @@ def _with_trend(part: Part, losses: Rows | None) -> Part:
     reasons = (*part.reasons, concern)
     less = max(0.0, part.score - STALE_LOSS)
     return replace(part, score=less, state=state, reasons=reasons, concern=concern)
+
+
+def _tell_a_trend(losses: Rows) -> bool:
+    """Enough rows; fewer do where each stands for many steps, as other tools log means of them."""
+    if len(losses) < 10:
+        return False
+    return len(losses) >= 50 or int(losses.steps[-1] - losses.steps[0]) >= 1000
 
 
 def _trend(losses: Rows) -> Reason | None:

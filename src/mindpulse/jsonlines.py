@@ -46,7 +46,10 @@ def number(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of more than 308 digits
+            return None
     return _NON_FINITE.get(value) if isinstance(value, str) else None
 
 
@@ -100,7 +103,7 @@ class LineTail:
         """New whole lines, without their newline; [] while the file does not exist."""
         try:
             status = os.stat(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         if status.st_ino != self._inode or status.st_size < self._offset:
             self._inode, self._offset = status.st_ino, 0

@@ -13,16 +13,17 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from mindpulse.errors import UsageError
 from mindpulse.series import Rows, SeriesSpec
+from mindpulse.store.backlog import block_bytes
 from mindpulse.store.entries import (
     SCALAR_BYTES,
     Block,
@@ -35,14 +36,17 @@ from mindpulse.store.entries import (
 )
 from mindpulse.store.files import OS_FILES, FileLayer
 from mindpulse.store.folder import create_attempt
+from mindpulse.store.holding import Hold
 from mindpulse.store.mounts import network_file_system
-from mindpulse.store.part import block_bytes
 from mindpulse.store.recording import RecorderStats, Recording
 from mindpulse.store.writer import RankWriter
 
+if TYPE_CHECKING:
+    from mindpulse.interop.events_mirror import Mirror
+
 logger = logging.getLogger("mindpulse")
 
-TURN_S = 1.0
+TURN_S = 0.5
 _CLOSE_TIMEOUT_S = 30.0
 
 
@@ -69,12 +73,14 @@ class Recorder:
         flush_interval: seconds between writes; about one second while somebody watches.
         fingerprint: tags of the run (versions, git commit), kept in run.json.
         capacity_bytes: memory for rows that wait; beyond it the oldest rows are dropped.
+        mirror: "tensorboard", "mindspore" or both: event files for these readers, written beside
+            ours in a folder of that name. What goes wrong with them is counted as an error.
         clock: the time in seconds since the epoch.
         files: the file system; a test passes one that fails.
 
     Raises:
         StoreError: the folder cannot be written.
-        UsageError: the rank or the interval cannot be used.
+        UsageError: the rank, the interval or the mirror cannot be used.
 
     Example:
         >>> recorder = Recorder(folder)
@@ -92,14 +98,19 @@ class Recorder:
         flush_interval: float = 120.0,
         fingerprint: Mapping[str, str] | None = None,
         capacity_bytes: int = 64 << 20,
+        mirror: str | Iterable[str] = (),
         clock: Callable[[], float] = time.time,
         files: FileLayer = OS_FILES,
     ) -> None:
         if not flush_interval > 0:
             raise UsageError(f"flush_interval {flush_interval!r}: give seconds above 0")
         folder = Path(run_dir)
+        wanted = (mirror,) if isinstance(mirror, str) else tuple(mirror)
+        self._mirrors = _mirrors(folder, wanted, rank, capacity_bytes, clock, files)
+        self._mirrored_rows = 0
         self.directory = create_attempt(folder, rank, fingerprint, clock=clock, files=files)
         self.attempt = int(self.directory.parent.name.split("-")[1])
+        self._hold = Hold(self.directory)
         _warn_of_network(folder)
         writer = RankWriter(self.directory, rank, self.attempt, clock=clock, files=files)
         self._recording = Recording(
@@ -211,6 +222,7 @@ class Recorder:
             self._wake.clear()
             self._guarded(self._turn)
         self._guarded(self._finish)
+        self._hold.release()
 
     def _seconds_to_wait(self) -> float:
         now = time.monotonic()
@@ -224,13 +236,16 @@ class Recorder:
                 periodic.due = now + periodic.period_s
                 self._guarded(periodic.call)
         self._recording.turn(now)
+        if self._recording.stats.rows_written != self._mirrored_rows:
+            self._flush_mirrors()
 
     def _finish(self) -> None:
         self._drain()
         now = time.monotonic()
-        if self._recording.flush(now):
-            self._recording.sync(now)
+        if self._recording.flush(now) and not self._recording.sync(now):
+            self._recording.flush(now)  # once more, into new files
         self._recording.give_up()
+        self._flush_mirrors()
 
     def _drain(self) -> None:
         """Takes all entries; a flush request is answered when those before it are written."""
@@ -240,13 +255,26 @@ class Recorder:
         entries: list[Entry] = []
         for entry in self._queued():
             if isinstance(entry, _Flush):
-                self._guarded(partial(self._recording.take, entries))
+                self._guarded(partial(self._take, entries))
                 entries = []
                 entry.succeeded = self._recording.flush(time.monotonic())
+                self._flush_mirrors()
                 entry.done.set()
             else:
                 entries.append(entry)
-        self._recording.take(entries)
+        self._take(entries)
+
+    def _take(self, entries: list[Entry]) -> None:
+        try:
+            self._recording.take(entries)
+        finally:
+            for mirror in self._mirrors:
+                self._guarded(partial(mirror.take, entries))
+
+    def _flush_mirrors(self) -> None:
+        self._mirrored_rows = self._recording.stats.rows_written
+        for mirror in self._mirrors:
+            self._guarded(mirror.flush)
 
     def _queued(self) -> Iterator[Entry | _Flush]:
         # Not until it is empty: a training that is quicker than the disk would never let go.
@@ -265,6 +293,25 @@ class Recorder:
         except Exception as error:  # the monitor must never end or slow the training
             if self._recording.count_error(error):
                 logger.warning("%s: the recorder failed: %r", self.directory, error)
+
+
+def _mirrors(
+    run_dir: Path,
+    wanted: tuple[str, ...],
+    rank: int,
+    capacity_bytes: int,
+    clock: Callable[[], float],
+    files: FileLayer,
+) -> list[Mirror]:
+    if not wanted:  # the usual case: then nothing of the event files is loaded
+        return []
+    from mindpulse.interop.events_mirror import Mirror
+
+    share = capacity_bytes // 4
+    return [
+        Mirror(run_dir, name, rank, capacity_bytes=share, clock=clock, files=files)
+        for name in dict.fromkeys(wanted)
+    ]
 
 
 def _warn_of_network(folder: Path) -> None:
@@ -286,6 +333,7 @@ def _silence_in_child() -> None:
     for recorder in list(_LIVING):
         recorder._closed = True
         recorder._queue.clear()
+        recorder._hold.close_copy()
         atexit.unregister(recorder.close)
 
 

@@ -7,7 +7,7 @@ gradient norm per parameter W = number of parameters, an attention entropy W = l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,22 @@ class SeriesSpec:
     def width(self) -> int:
         """Number of values in a row (W)."""
         return max(1, len(self.columns))
+
+    def pick(self, columns: Sequence[int]) -> SeriesSpec:
+        """The description of the series with some of its columns, in that order.
+
+        Raises:
+            UsageError: none is named, or there is no such column.
+        """
+        wrong = [index for index in columns if not 0 <= index < self.width]
+        if wrong or not len(columns):
+            raise UsageError(
+                f"column {wrong[0] if wrong else '(none)'} of {self.tag!r}: "
+                f"it has columns 0 to {self.width - 1}"
+            )
+        if not self.columns:
+            return self
+        return replace(self, columns=tuple(self.columns[index] for index in columns))
 
     def column_name(self, index: int) -> str:
         """The column as text, for example "layer=3 head=1"; "" for a scalar."""
@@ -170,3 +186,15 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def pick(self, columns: Sequence[int] | None) -> Series:
+        """The series with some of its columns, in that order; None means all.
+
+        Raises:
+            UsageError: there is no such column.
+        """
+        if columns is None:
+            return self
+        spec = self.spec.pick(columns)
+        values = self.rows.values[:, list(columns)]
+        return Series(spec, Rows(self.steps, self.wall_times, values))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mindpulse.errors import UsageError
 from mindpulse.recorder import Recorder
 from mindpulse.series import MAX_STEP, MIN_STEP, Rows, Series, SeriesSpec, check_tag
-from mindpulse.store.run import TAG_NOTE, open_run
+from mindpulse.store.folder_run import TAG_NOTE, open_folder
 
 # Names of the axes of each kind of value.
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -79,7 +79,7 @@ class SummaryRecord:
             raise UsageError(f"{tag!r}: this SummaryRecord is closed; make a new one")
         array = _as_array(kind, tag, value)
         known = self._known(kind, tag, array)
-        number = known.next_step if step is None else _as_step(tag, step)
+        number = _as_step(tag, known.next_step if step is None else step)
         known.next_step = number + 1
         rows = Rows(
             np.array([number], np.int64),
@@ -142,7 +142,7 @@ class SummaryReader:
     """
 
     def __init__(self, summary_dir: Path | str) -> None:
-        self._run = open_run(summary_dir)
+        self._run = open_folder(summary_dir)
 
     def tags(self) -> list[str]:
         """The tags of all series, in alphabetical order."""
@@ -183,7 +183,7 @@ def _as_step(tag: str, step: Any) -> int:
         number = operator.index(step)
     except TypeError:
         raise UsageError(f"{tag!r}: step {step!r} is no whole number") from None
-    if not MIN_STEP <= number < MAX_STEP:
+    if not MIN_STEP <= number <= MAX_STEP:
         raise UsageError(f"{tag!r}: step {step!r} does not fit 64 bits")
     return number
 

@@ -87,7 +87,7 @@ def _event(line: bytes) -> AlertEvent | None:
     try:
         found = json.loads(line)
         return _from_fields(found) if isinstance(found, dict) else None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 

@@ -11,12 +11,13 @@ import click
 
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
-from mindpulse.cli.inventory import Holding, holdings
+from mindpulse.cli.inventory import Holding, holdings, repair_advice, without_rows
 from mindpulse.cli.output import busy, console, print_json
+from mindpulse.interop import open_run
 from mindpulse.report.collect import summarise_files
 from mindpulse.report.data import AttentionMap, FileSummary
 from mindpulse.report.snapshots import latest, read_maps
-from mindpulse.store.run import Run, open_run
+from mindpulse.store.run import Run
 
 
 @click.command("analyze")
@@ -33,13 +34,17 @@ def command(run_dir: Path, maps: bool, layer: str | None, as_json: bool) -> None
     with busy("reading"):
         reports = run.files()
         files, problems = summarise_files(run, reports)
-        held = holdings(run, reports)
+        held = holdings(run)
         found, unreadable = read_maps(run.snapshots())
     problems += unreadable
+    empty = without_rows(run.path, reports)
+    advice = repair_advice(run, reports)
     if as_json:
-        print_json(_document(run, files, held, found, problems))
+        document = _document(run, files, held, found, problems)
+        print_json({**document, "without_rows": empty, "advice": advice})
     else:
         _print_summary(run, files, problems)
+        _print_notes(empty, advice)
         _print_series(held)
         if maps:
             _print_maps(latest(found), layer)
@@ -86,6 +91,16 @@ def _print_summary(run: Run, files: FileSummary, problems: Sequence[str]) -> Non
     )
     for problem in problems:
         out.print(f"  [red]![/] {escape(problem)}")
+
+
+def _print_notes(empty: Sequence[str], advice: str) -> None:
+    from rich.markup import escape
+
+    out = console()
+    if empty:
+        out.print(f"without a row, left alone: {escape(', '.join(empty))}")
+    if advice:
+        out.print(f"[bold]{escape(advice)}[/]")
 
 
 def _print_series(held: Sequence[Holding]) -> None:

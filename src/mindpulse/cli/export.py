@@ -1,19 +1,34 @@
-"""`mindpulse export`: series as CSV or JSON files."""
+"""`mindpulse export`: series in the formats of other tools, all rows at full precision."""
 
 from __future__ import annotations
 
-import fnmatch
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from mindpulse.cli import options
-from mindpulse.cli.export_files import WRITERS
-from mindpulse.cli.output import print_json, progress
-from mindpulse.cli.rows import find_spec
+from mindpulse.cli.exports.events import FOLDERS, write_events
+from mindpulse.cli.exports.files import write_csv, write_json
+from mindpulse.cli.exports.long import LONG_NAME, write_long_csv, write_long_parquet
+from mindpulse.cli.exports.parquet import write_parquet
+from mindpulse.cli.exports.source import Piece, Source, choose_tags, expected_rows
+from mindpulse.cli.output import print_json, progress_rows
 from mindpulse.errors import UsageError
-from mindpulse.store.run import Run, open_run
+from mindpulse.interop import open_run
+from mindpulse.series import Rows, SeriesSpec
+
+FILES: dict[str, Callable[[Path, SeriesSpec, Iterable[Rows]], int]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "parquet": write_parquet,
+}
+LONG: dict[str, Callable[[Path, Iterable[Piece]], int]] = {
+    "csv": write_long_csv,
+    "parquet": write_long_parquet,
+}
 
 
 @click.command("export")
@@ -21,7 +36,7 @@ from mindpulse.store.run import Run, open_run
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(sorted(WRITERS)),
+    type=click.Choice([*FILES, *FOLDERS]),
     default="csv",
     show_default=True,
     help="Format of the files.",
@@ -35,55 +50,72 @@ from mindpulse.store.run import Run, open_run
     metavar="DIR",
     help="Folder for the files; made if missing, files of the same name are replaced.",
 )
+@click.option(
+    "--layout",
+    type=click.Choice(["series", "long"]),
+    default="series",
+    show_default=True,
+    help="A file per series, or one long table of all (csv and parquet only).",
+)
 @options.rank(default="all")
 @options.attempt
+@options.steps
 @options.as_json
 def command(
     run_dir: Path,
     format_: str,
     tags: str | None,
     output_dir: Path,
+    layout: str,
     rank: int | None,
     attempt: options.Attempt,
+    steps: options.StepRange,
     as_json: bool,
 ) -> None:
-    """Write one file per series and rank, with all its rows at full precision."""
+    """Write series as files of another format, with all their rows at full precision.
+
+    DIR may also be what another tool wrote; then this is a converter.
+    """
+    if layout == "long" and format_ not in LONG:
+        raise UsageError(f"--layout long: use it with --format {' or '.join(LONG)}, not {format_}")
     run = open_run(run_dir)
     ranks = list(run.ranks) if rank is None else [options.pick_rank(rank, run.ranks)]
-    jobs = [(tag, number) for tag in choose_tags(run, tags) for number in ranks]
-    written = []
-    for tag, number in progress(jobs, len(jobs), "exporting"):
-        series = run.series(tag, rank=number, attempt=attempt)
-        if not len(series):
-            continue
-        path = output_dir / file_name(tag, number, len(run.ranks) > 1, format_)
-        WRITERS[format_](path, series)
-        written.append({"path": str(path), "tag": tag, "rank": number, "rows": len(series)})
+    chosen = choose_tags(run, tags)
+    with progress_rows("exporting", lambda: expected_rows(run, chosen, attempt)) as count:
+        source = Source(run, chosen, ranks, attempt, steps, count)
+        several = len(run.ranks) > 1
+        if layout == "long":
+            written = _long(source, output_dir, format_)
+        elif format_ in FILES:
+            written = _files(source, output_dir, format_, several)
+        else:
+            written = write_events(source, output_dir, format_, several)
+        told = list(written)
+        source.check()
     if as_json:
-        print_json({"files": written})
+        print_json({"files": told})
         return
-    for entry in written:
+    for entry in told:
         click.echo(f"{entry['path']}  {entry['rows']} rows")
+    if not told:
+        click.echo("no row matches; nothing was written", err=True)
 
 
-def choose_tags(run: Run, wanted: str | None) -> list[str]:
-    """The series that a comma-separated list of names and patterns means.
+def _files(
+    source: Source, output_dir: Path, format_: str, several: bool
+) -> Iterator[dict[str, Any]]:
+    for rank in source.ranks:
+        for piece in source.pieces(rank):
+            tag = piece.spec.tag
+            path = output_dir / file_name(tag, rank, several, format_)
+            rows = FILES[format_](path, piece.spec, piece.blocks)
+            yield {"path": str(path), "tag": tag, "rank": rank, "rows": rows}
 
-    Raises:
-        UsageError: an entry means none; the message names what is near or there.
-    """
-    known = list(run.specs())
-    if not known:
-        raise UsageError(f"{run.path} holds no series yet; nothing to export")
-    if wanted is None:
-        return known
-    chosen: dict[str, None] = {}
-    for name in (part.strip() for part in wanted.split(",")):
-        found = [name] if name in known else [t for t in known if fnmatch.fnmatchcase(t, name)]
-        if not found:
-            find_spec(run, name)  # raises with the nearest names
-        chosen.update(dict.fromkeys(found))
-    return list(chosen)
+
+def _long(source: Source, output_dir: Path, format_: str) -> Iterator[dict[str, Any]]:
+    path = output_dir / f"{LONG_NAME}.{format_}"
+    pieces = (piece for rank in source.ranks for piece in source.pieces(rank))
+    yield {"path": str(path), "rows": LONG[format_](path, pieces)}
 
 
 def file_name(tag: str, rank: int, several: bool, format_: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import keyword
 import sys
 from typing import Any
 
@@ -17,12 +18,15 @@ from mindpulse.errors import MindPulseError
 
 EXIT_FINDINGS, EXIT_USAGE = 1, 2
 
-# name -> one line of help; the command is `command` in mindpulse.cli.NAME
+# name -> one line of help; the command is `command` in mindpulse.cli.NAME (`import_` for `import`)
 COMMANDS = {
     "analyze": "What a run holds: files, series, attempts, ranks, attention maps.",
-    "query": "Rows of one series: the last ones, or all that come.",
-    "export": "Series as CSV or JSON files.",
+    "repair": "Rebuild damaged files; the old ones are kept aside.",
+    "query": "Rows of one series: the last ones, or all that come; SQL over a run.",
+    "export": "Series as CSV, JSON, Parquet, TensorBoard or MindSpore files.",
     "report": "The training health report as HTML, Markdown or JSON.",
+    "compare": "Do two runs converge alike; where do they part, which is better.",
+    "import": "Make a run folder of what another tool wrote.",
     "watch": "Judge a run while it trains; raise alerts, and act if told to.",
     "demo": "Train a small BERT or ViT under MindPulse, with a fault if you like.",
 }
@@ -46,7 +50,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"mindpulse.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"mindpulse.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mindpulse.cli.output import as_scalar
-from mindpulse.report.collect import rank_of
+from mindpulse.report.collect import series_of
 from mindpulse.report.scales import format_number
 from mindpulse.series import Series, SeriesSpec
+from mindpulse.store.folder_run import FolderRun
 from mindpulse.store.run import FileReport, Run
 
 
@@ -66,14 +69,11 @@ class Holding:
         }
 
 
-def holdings(run: Run, reports: Iterable[FileReport]) -> list[Holding]:
-    """All series by tag and rank; a tag that only some ranks have appears for those.
-
-    Args:
-        reports: what `run.files()` returned, so that the files are checked only once.
-    """
-    keys = {(report.tag, rank_of(report.path)) for report in reports if report.rows}
-    return [_holding(run.series(tag, rank=rank), rank) for tag, rank in sorted(keys)]
+def holdings(run: Run) -> list[Holding]:
+    """All series by tag and rank; a tag that only some ranks have appears for those."""
+    tags = run.specs()
+    found = [_holding(series, rank) for rank in run.ranks for series in series_of(run, rank, tags)]
+    return sorted(found, key=lambda holding: (holding.tag, holding.rank))
 
 
 def _holding(series: Series, rank: int) -> Holding:
@@ -81,3 +81,23 @@ def _holding(series: Series, rank: int) -> Holding:
     last = tuple(as_scalar(value) for value in series.rows.values[-1]) if len(series) else ()
     first_step, last_step = (int(steps.min()), int(steps.max())) if len(series) else (0, 0)
     return Holding(series.spec, rank, len(series), first_step, last_step, last)
+
+
+def without_rows(run_path: Path, reports: Iterable[FileReport]) -> list[str]:
+    """Our files in which there is not one whole row: empty, cut within the header, or begun."""
+    return [
+        str(report.path.relative_to(run_path))
+        for report in reports
+        if not report.foreign and not report.rows and report.path != run_path
+    ]
+
+
+def repair_advice(run: Run, reports: Iterable[FileReport]) -> str:
+    """What to do about damage in a run folder of ours, "" where there is nothing to do."""
+    if not isinstance(run, FolderRun):
+        return ""
+    damaged = any(not (report.valid or report.foreign) for report in reports)
+    if not damaged and run.id:
+        return ""
+    place = shlex.quote(str(run.path))
+    return f"mindpulse repair {place} rebuilds what can be rebuilt and keeps the old files"

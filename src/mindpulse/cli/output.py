@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from mindpulse.errors import StoreError
+from mindpulse.errors import MindPulseError, StoreError
 from mindpulse.jsonlines import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-T = TypeVar("T")
 # A pipe has no width; wide enough for our tables, and for a page of a log.
 PIPE_COLUMNS = 120
 
@@ -36,16 +36,6 @@ def print_json(value: object, indent: int | None = 2) -> None:
     click.echo(json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False))
 
 
-def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
-    """The items, with a progress bar on standard error while it is a terminal."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    from rich.progress import track
-
-    yield from track(items, description=label, total=total, console=console(stderr=True))
-
-
 @contextmanager
 def busy(label: str) -> Iterator[None]:
     """A spinner on standard error for work of unknown length, on a terminal only."""
@@ -57,8 +47,30 @@ def busy(label: str) -> Iterator[None]:
 
 
 @contextmanager
-def draft(path: Path) -> Iterator[TextIO]:
-    """A text file that takes its name when it is complete: nobody ever sees half of it.
+def progress_rows(label: str, total: Callable[[], int | None]) -> Iterator[Callable[[int], None]]:
+    """A function that counts rows into a progress bar, which shows on a terminal only.
+
+    Args:
+        total: tells how many rows are to come, None if that is not known; asked only if shown.
+    """
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    text = TextColumn("{task.description}")
+    shown = (text, BarColumn(), MofNCompleteColumn(), TextColumn("rows"), Remaining())
+    with Progress(*shown, console=console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total())
+        yield lambda rows: bar.advance(task, rows)
+
+
+@contextmanager
+def hidden_path(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write under; the file takes its real name when all is written.
+
+    Nobody ever sees half of a file: whatever ends the writing early removes what there is.
 
     Raises:
         StoreError: the place cannot be written; says the path, the reason and what to do.
@@ -66,14 +78,35 @@ def draft(path: Path) -> Iterator[TextIO]:
     hidden = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with hidden.open("w", encoding="utf-8", newline="") as file:
-            yield file
+        yield hidden
         hidden.replace(path)
     except OSError as error:
+        if isinstance(error, MindPulseError):
+            raise
+        reason = error.strerror or str(error)
+        raise StoreError(f"{path}: {reason}; {_advice(error)}") from error
+    finally:
         with suppress(OSError):
             hidden.unlink()
-        reason = error.strerror or str(error)
-        raise StoreError(f"{path}: {reason}; choose a place that can be written") from error
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "nothing was left there; make room or choose another place"
+    if error.errno == errno.ENAMETOOLONG:
+        return "choose a place with a shorter name"
+    return "choose a place that can be written"
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[TextIO]:
+    """A text file that takes its name when it is complete.
+
+    Raises:
+        StoreError: as `hidden_path`.
+    """
+    with hidden_path(path) as hidden, hidden.open("w", encoding="utf-8", newline="") as file:
+        yield file
 
 
 def as_scalar(value: Any) -> Any:

@@ -1,7 +1,8 @@
-"""`mindpulse query`: rows of one series."""
+"""`mindpulse query`: rows of one series, or one SELECT over the whole run."""
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,53 +11,132 @@ import click
 from mindpulse.cli import options
 from mindpulse.cli.follow import follow_rows
 from mindpulse.cli.output import print_json
-from mindpulse.cli.rows import Printer, document, find_spec, last_rows, pick_columns
-from mindpulse.store.run import open_run
+from mindpulse.cli.rows import Printer, document, find_spec, pick_columns
+from mindpulse.cli.sql.query import run_query, show_csv, show_json, show_table
+from mindpulse.errors import UsageError
+from mindpulse.interop import open_run
+from mindpulse.series import Rows, SeriesSpec
+from mindpulse.store.run import Run
+
+LIMIT = 20
 
 
 @click.command("query")
 @options.run_dir
-@click.option("--tag", required=True, metavar="TAG", help="Name of the series.")
+@click.option("--tag", metavar="TAG", help="Name of the series.")
+@click.option("--sql", metavar="SELECT", help="A SELECT over the run, see the manual for tables.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
     metavar="N",
-    help="Print the last N rows; 0 prints all.",
+    help="Print the last N rows, of a SELECT the first N; 0 prints all "
+    f"[default: {LIMIT}; with --steps all].",
 )
-@options.rank(default="the first")
+@options.rank(default="the first; of a SELECT all")
 @options.attempt
+@options.steps
 @click.option(
     "--columns", metavar="GLOB", help="Columns of a wide series, for example 'layer=3 *'."
 )
 @click.option("--follow", is_flag=True, help="Go on printing rows as they are written.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Stop a SELECT after S seconds.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print the rows of a SELECT as CSV.")
 @options.as_json
 def command(
     run_dir: Path,
-    tag: str,
-    limit: int,
+    tag: str | None,
+    sql: str | None,
+    limit: int | None,
     rank: int | None,
     attempt: options.Attempt,
+    steps: options.StepRange,
     columns: str | None,
     follow: bool,
+    timeout: float,
+    as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Print rows of one series, newest last.
+    """Print rows of one series, newest last, or those of a SELECT.
 
     With --json one document, and with --follow one JSON object per line.
     """
-    if follow:
+    ranged = steps != options.StepRange()
+    _check_options(tag, sql, columns, follow, ranged, as_csv)
+    wanted = limit if limit is not None else 0 if ranged else LIMIT
+    if sql is not None:
+        _ask(open_run(run_dir), sql, rank, attempt, wanted, timeout, as_csv, as_json)
+    elif follow:
+        options.only_run_folder(run_dir, "--follow")
         with suppress(KeyboardInterrupt):  # the way to end it, not an error
-            follow_rows(run_dir, tag, limit, rank, attempt, columns, as_json)
-        return
-    run = open_run(run_dir)
-    chosen = options.pick_rank(rank, run.ranks)
-    find_spec(run, tag)
-    series = run.series(tag, rank=chosen, attempt=attempt)
-    picked = pick_columns(series.spec, columns, all_if_none=as_json)
-    rows = last_rows(series.rows, limit)
-    if as_json:
-        print_json(document(series.spec, rows, picked, chosen))
+            follow_rows(run_dir, str(tag), wanted, rank, attempt, columns, as_json)
     else:
-        Printer(series.spec, picked, as_json=False).show(rows)
+        run = open_run(run_dir)
+        chosen = options.pick_rank(rank, run.ranks)
+        tag = find_spec(run, str(tag)).tag
+        spec, rows = _read(run, tag, chosen, attempt, steps, wanted)
+        picked = pick_columns(spec, columns, all_if_none=as_json)
+        if as_json:
+            print_json(document(spec, rows, picked, chosen))
+        else:
+            Printer(spec, picked, as_json=False).show(rows)
+
+
+def _check_options(
+    tag: str | None, sql: str | None, columns: str | None, follow: bool, ranged: bool, as_csv: bool
+) -> None:
+    if (tag is None) == (sql is None):
+        raise UsageError("give either --tag TAG or --sql SELECT")
+    if sql is not None and (columns or follow or ranged):
+        raise UsageError("--columns, --follow and --steps go with --tag; --sql has WHERE")
+    if sql is None and as_csv:
+        raise UsageError("--csv goes with --sql; for a series use: mindpulse export --format csv")
+    if follow and ranged:
+        raise UsageError("--steps does not go with --follow, which prints what comes")
+
+
+def _ask(
+    run: Run,
+    sql: str,
+    rank: int | None,
+    attempt: options.Attempt,
+    limit: int,
+    timeout: float,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    ranks = run.ranks if rank is None else [options.pick_rank(rank, run.ranks)]
+    result = run_query(run, sql, ranks, attempt, limit, timeout)
+    show = show_json if as_json else show_csv if as_csv else show_table
+    show(result)
+    if result.more and not as_json:
+        click.echo(f"the first {limit} rows; --limit 0 prints all", err=True)
+
+
+def _read(
+    run: Run,
+    tag: str,
+    rank: int,
+    attempt: options.Attempt,
+    steps: options.StepRange,
+    limit: int,
+) -> tuple[SeriesSpec, Rows]:
+    """The last `limit` rows of the steps asked for; 0 means all."""
+    if steps == options.StepRange():
+        series = run.last(tag, limit, rank, attempt) if limit else run.series(tag, rank, attempt)
+        return series.spec, series.rows
+    kept: deque[Rows] = deque()
+    spec = run.specs()[tag]
+    for block in run.blocks(tag, rank, attempt):
+        spec = block.spec
+        kept.append(steps.pick(block.rows))
+        while limit and sum(map(len, kept)) - len(kept[0]) >= limit:
+            kept.popleft()
+    rows = Rows.concat(list(kept)) if kept else Rows.empty(spec.width, spec.dtype)
+    return spec, rows[max(0, len(rows) - limit) :] if limit else rows

@@ -11,6 +11,7 @@ from mindpulse import __version__
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import busy, draft, print_json
+from mindpulse.interop import open_run
 from mindpulse.report.as_json import report_object, write_json
 from mindpulse.report.collect import collect
 from mindpulse.report.data import ReportData
@@ -19,7 +20,8 @@ from mindpulse.report.markdown import write_markdown
 from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
-from mindpulse.store.run import open_run
+from mindpulse.store.folder_run import FolderRun
+from mindpulse.store.run import Run
 
 
 @click.command("report")
@@ -28,7 +30,8 @@ from mindpulse.store.run import open_run
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to write it; '-' is standard output [default: report.FORMAT in the run folder].",
+    help="Where to write it; '-' is standard output [default: report.FORMAT in the run folder; "
+    "NAME.report.FORMAT in the current one for what another tool wrote].",
 )
 @click.option(
     "--format",
@@ -66,7 +69,7 @@ def command(
         data = collect(run, rules, replay_all=rules_file is not None)
     words = Words(lang)
     chosen = format_ or format_of(output)
-    target = output or run_dir / f"report.{chosen}"
+    target = output or default_target(run, chosen)
     text = render(data, words, chosen)
     if str(target) == "-":
         click.echo(text, nl=False)
@@ -74,9 +77,16 @@ def command(
         with draft(target) as file:
             file.write(text)
         _say_result(data, words, target, as_json)
-    if fail_under is not None and (data.score.value is None or data.score.value < fail_under):
+    if fail_under is not None and (data.health.score is None or data.health.score < fail_under):
         click.echo(_failure(data, fail_under), err=True)
         click.get_current_context().exit(EXIT_FINDINGS)
+
+
+def default_target(run: Run, format_: str) -> Path:
+    """In our own run folder; what another tool wrote stays as it is, so there the current one."""
+    if isinstance(run, FolderRun):
+        return run.path / f"report.{format_}"
+    return Path(f"{run.path.resolve().name}.report.{format_}")
 
 
 def format_of(output: Path | None) -> str:
@@ -103,9 +113,9 @@ def _say_result(data: ReportData, words: Words, target: Path, as_json: bool) -> 
     if as_json:
         print_json({**report_object(data, words), "output": str(target)})
         return
-    verdict, value = judge(data), data.score.value
+    verdict, value = judge(data), data.health.score
     number = words.say("score.unknown") if value is None else f"{value:.0f}"
-    note = "" if data.score.calibrated else f" ({words.say('score.uncalibrated')})"
+    note = "" if data.health.calibrated else f" ({words.say('score.uncalibrated')})"
     click.echo(
         f"{words.say('verdict.' + verdict.state)}. {words.say('score.title')}: {number}{note}"
     )
@@ -115,7 +125,7 @@ def _say_result(data: ReportData, words: Words, target: Path, as_json: bool) -> 
 
 
 def _failure(data: ReportData, limit: float) -> str:
-    value = data.score.value
+    value = data.health.score
     if value is None:
         return f"mindpulse: the health score is unknown, and --fail-under {limit:g} asks for one"
     return f"mindpulse: the health score {value:.0f} is below {limit:g}"

@@ -105,5 +105,8 @@ class Printer:
 
 
 def _clock(wall_time: float) -> str:
-    moment = datetime.fromtimestamp(wall_time, timezone.utc)
+    try:
+        moment = datetime.fromtimestamp(wall_time, timezone.utc)
+    except (ValueError, OverflowError, OSError):  # not known (NaN), or no time at all
+        return f"{'-':<19}"
     return moment.strftime("%Y-%m-%d %H:%M:%S")

@@ -20,9 +20,9 @@ from mindpulse.control.schema import VERBS
 from mindpulse.deliver.file import event_object
 from mindpulse.deliver.terminal import Terminal
 from mindpulse.errors import UsageError
+from mindpulse.interop import open_run
 from mindpulse.rules.load import check_rules, load_rules
 from mindpulse.rules.rule import Rule
-from mindpulse.store.run import open_run
 from mindpulse.watcher import Event, watch
 
 EVERY_VERB = "all"
@@ -56,6 +56,7 @@ def command(
     """
     rules = load_rules(rules_file)
     verbs = allowed_verbs(act)
+    options.only_run_folder(run_dir, "watch")
     checked = _warn_of_unknown_series(run_dir, rules)
     if not once:
         mode = f"may ask for {', '.join(sorted(verbs))}" if verbs else "advice only, see --act"

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mindpulse import __version__
+from mindpulse import __version__, open_run
 from mindpulse.report.collect import collect
 from mindpulse.report.data import Alert, ReportData
 from mindpulse.report.html import write_html
 from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
-from mindpulse.store.run import open_run
 
 LAST_STEPS = 20  # the final loss is the mean over so many
 
@@ -86,8 +85,8 @@ def as_object(outcome: Outcome) -> dict[str, Any]:
         "reference": {"name": name, "value": value},
         "figures": trained.figures,
         "fault": {"name": trained.fault, "step": trained.fault_step} if trained.fault else None,
-        "score": data.score.value,
-        "score_calibrated": data.score.calibrated,
+        "score": data.health.score,
+        "score_calibrated": data.health.calibrated,
         "findings": [
             {"rule": alert.rule, "severity": alert.severity, "since_step": alert.since_step}
             for alert in outcome.findings
@@ -113,8 +112,8 @@ def summary(outcome: Outcome, program: str, again: str) -> Iterator[str]:
     yield f"Trained {trained.title}"
     yield f"  {len(trained.losses)} of {trained.steps} steps in {trained.duration_s:.0f} s"
     yield from _losses(trained)
-    score = "unknown" if data.score.value is None else f"{data.score.value:.0f} of 100"
-    note = "" if data.score.calibrated else " (not calibrated yet)"
+    score = "unknown" if data.health.score is None else f"{data.health.score:.0f} of 100"
+    note = "" if data.health.calibrated else " (not calibrated yet)"
     yield f"  health score: {score}{note}"
     if trained.fault:
         yield f"  fault put in: {trained.fault} at step {trained.fault_step}"

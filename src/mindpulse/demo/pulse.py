@@ -5,17 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 
-from mindpulse import health
+from mindpulse import health, open_run
 from mindpulse.errors import MindPulseError
 from mindpulse.rules.load import load_rules
-from mindpulse.store.run import open_run
 
 PAUSE_S = 3.0
-PAUSE_TO_WORK = (
-    10.0  # after a look that took 0.5 s it rests 5 s: both cores are needed for training
-)
+# After a look that took 0.5 s it rests 5 s: both cores are needed for training.
+PAUSE_TO_WORK = 10.0
 
 
 class Pulse:
@@ -32,12 +29,7 @@ class Pulse:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._thread.join()
 

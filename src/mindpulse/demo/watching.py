@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 PATIENCE_S, LOOK_S = 15.0, 0.05
@@ -40,12 +39,7 @@ class Watcher:
         self._reader.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._wait_until_it_listens()
         self._process.send_signal(signal.SIGTERM)  # it takes one last look at the rows, then ends
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mindpulse.errors import UsageError
+from mindpulse.messages.compare_texts import COMPARE_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
 
 LANGUAGES = ("en", "zh")
@@ -103,6 +104,7 @@ CATALOGUE: dict[str, Pair] = {
         "训练未执行请求 {seq}（{status}）",
     ),
 }
+CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.items()})
 for _name, _texts in RULE_TEXTS.items():
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
 

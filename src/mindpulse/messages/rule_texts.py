@@ -28,6 +28,26 @@ RULE_TEXTS: dict[str, dict[str, Pair]] = {
             "检查点继续；若换批次后仍出现，请降低学习率或损失缩放",
         ),
     },
+    "nonfinite-eval": {
+        "summary": (
+            "the loss of an evaluation is NaN or infinite",
+            "评估损失为 NaN 或无穷大",
+        ),
+        "causes": (
+            "half precision overflows in evaluation only (no loss scaling there); an evaluation "
+            "batch without a single target, so that the mean is 0 / 0; a bad sample in the "
+            "evaluation data; if the training loss is lost too, the weights are",
+            "仅在评估时半精度溢出（评估没有损失缩放）；评估批次中没有任何目标，均值成为 0 / 0；"
+            "评估数据中有坏样本；若训练损失也失效，则权重已损坏",
+        ),
+        "next": (
+            "look whether the training loss is finite at this step: if it is, evaluate in float32 "
+            "and batch by batch, and look at the first batch that gives NaN; no checkpoint can be "
+            "chosen by this loss until then",
+            "查看该步的训练损失是否有限：若有限，则用 float32 逐批评估，检查第一个出现 NaN 的批次；"
+            "在此之前不能按该损失选择检查点",
+        ),
+    },
     "gradient-explosion": {
         "summary": (
             "the gradient norm is above 50",

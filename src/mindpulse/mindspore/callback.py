@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from mindspore.train import Callback
@@ -28,6 +29,8 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         include, exclude: globs over the paths of the softmaxes ("encoder.*").
         capacity: rows kept on the device between two drains.
         rank: number of this process; None takes RANK_ID.
+        mirror: "tensorboard", "mindspore" or both: event files for TensorBoard or MindInsight,
+            written live in a folder of that name in the run.
 
     Example:
         >>> from mindpulse.mindspore import TransformerMonitor
@@ -45,8 +48,10 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         exclude: str = "",
         capacity: int = 64,
         rank: int | None = None,
+        mirror: str | Iterable[str] = (),
     ) -> None:
         super().__init__()
+        self.mirror = mirror
         self.summary_dir = summary_dir
         self.flush_interval = flush_interval
         self.options = Options(attention_every, snapshot_every, include, exclude, capacity)
@@ -72,6 +77,7 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
             train_cell=train_cell,
             rank=self.rank,
             first_step=max(self._next_step, int(params.get("cur_step_num") or 0) + 1),
+            mirror=self.mirror,
         )
 
     def on_train_step_end(self, run_context: Any) -> None:
@@ -100,6 +106,7 @@ def attach(
     train_cell: Any = None,
     rank: int | None = None,
     first_step: int = 1,
+    mirror: str | Iterable[str] = (),
 ) -> Monitor:
     """Watches a training loop of one's own; call it before the first step (before anything is
     compiled).
@@ -112,8 +119,7 @@ def attach(
             too. Under `@jit` it is measured on every step.
         first_step: number of the first step, above 1 when a training goes on from a checkpoint.
         summary_dir, flush_interval, attention_every, snapshot_every, include, exclude, capacity,
-            rank: as
-            for `TransformerMonitor`.
+            rank, mirror: as for `TransformerMonitor`.
 
     Example:
         >>> # monitor = attach(net, optimizer)
@@ -132,4 +138,5 @@ def attach(
         train_cell=train_cell,
         rank=rank,
         first_step=first_step,
+        mirror=mirror,
     )

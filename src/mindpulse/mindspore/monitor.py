@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections import deque
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -52,6 +53,7 @@ class Monitor:
         train_cell: Any = None,
         rank: int | None = None,
         first_step: int = 1,
+        mirror: str | Iterable[str] = (),
     ) -> None:
         self.problem = ""
         self.directory: Any = None
@@ -62,6 +64,7 @@ class Monitor:
         self._recorder: Recorder | None = None
         self._guard = Guard(self._failed)
         self._first_step = first_step
+        self._mirror = mirror
         self._closed = False
         start = partial(
             self._start, net, optimizer, summary_dir, flush_interval, options, train_cell, rank
@@ -85,6 +88,7 @@ class Monitor:
             rank=rank,
             flush_interval=flush_interval,
             fingerprint=fingerprint(),
+            mirror=self._mirror,
         )
         self.directory = self._recorder.directory
         planted = plant_all(net, optimizer, train_cell, self._first_step, options, self._guard)

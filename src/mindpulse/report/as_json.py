@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mindpulse.health import Health
 from mindpulse.jsonlines import plain
-from mindpulse.report.data import Alert, ReportData, Score
+from mindpulse.report.data import Alert, ReportData
 from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
 from mindpulse.series import Series
@@ -37,7 +38,7 @@ def report_object(data: ReportData, words: Words) -> dict[str, Any]:
             "open": verdict.firing,
             "concerns": [words.sentence(reason) for reason in verdict.concerns],
         },
-        "score": _score(data.score, words),
+        "score": _score(data.health, words),
         "alerts": [_alert(alert, words) for alert in data.alerts],
         "actions": [asdict(action) for action in data.actions],
         "series": {tag: _figures(series) for tag, series in data.series.items()},
@@ -47,17 +48,17 @@ def report_object(data: ReportData, words: Words) -> dict[str, Any]:
     }
 
 
-def _score(score: Score, words: Words) -> dict[str, Any]:
+def _score(health: Health, words: Words) -> dict[str, Any]:
     parts = [
         {
-            "name": part.name,
+            "name": name,
             "score": part.score,
             "state": part.state,
             "reasons": [reason.text(words.lang) for reason in part.reasons],
         }
-        for part in score.parts
+        for name, part in health.parts.items()
     ]
-    return {"value": score.value, "calibrated": score.calibrated, "parts": parts}
+    return {"value": health.score, "calibrated": health.calibrated, "parts": parts}
 
 
 def _alert(alert: Alert, words: Words) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from mindpulse import health
+from mindpulse.errors import UsageError
 from mindpulse.report import history, snapshots
-from mindpulse.report.data import FileSummary, Heat, PartScore, ReportData, Score
+from mindpulse.report.data import FileSummary, Heat, ReportData
 from mindpulse.report.heat import bin_steps
 from mindpulse.report.layers import group_parameters, layer_norms
 from mindpulse.rules.rule import Rule
@@ -38,8 +40,7 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
     reports = run.files()
     files, problems = summarise_files(run, reports)
     rank = run.ranks[0] if run.ranks else 0
-    tags = {report.tag for report in reports if report.rows and rank_of(report.path) == rank}
-    series = _series(run, tags, rank)
+    series = _series(run, rank)
     maps, unreadable = snapshots.read_maps(run.snapshots())
     actions, rejected = history.read_actions(run.path)
     judged = health.judge_run(run, rules)
@@ -52,7 +53,7 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
         tags=run.tags,
         files=files,
         series={tag: found for tag, found in series.items() if not found.spec.columns},
-        score=_score(run, judged),
+        health=health.score_of(run, judged),
         alerts=history.alerts(run, rules, judged.events, replay_all),
         actions=actions,
         heats=tuple(_heats(series)),
@@ -60,25 +61,6 @@ def collect(run: Run, rules: Sequence[Rule], *, replay_all: bool = False) -> Rep
         troubles=history.troubles(run.notes()),
         problems=(*problems, *unreadable, *rejected),
     )
-
-
-def _score(run: Run, judged: health.Judgement) -> Score:
-    found = health.score_of(run, judged)
-    parts = [
-        PartScore(name, part.score, part.state, part.reasons, part.concern)
-        for name, part in found.parts.items()
-    ]
-    return Score(found.score, tuple(parts), found.calibrated)
-
-
-def rank_of(path: Path) -> int:
-    """The rank that wrote a file of a run.
-
-    Example:
-        >>> rank_of(Path("summary/attempt-0001/rank-0003/train_loss.ms"))
-        3
-    """
-    return int(path.parent.name.removeprefix("rank-"))
 
 
 def summarise_files(run: Run, reports: Sequence[FileReport]) -> tuple[FileSummary, list[str]]:
@@ -98,18 +80,29 @@ def summarise_files(run: Run, reports: Sequence[FileReport]) -> tuple[FileSummar
         damaged_rows=sum(report.damaged_rows for report in ours),
         torn_bytes=sum(report.torn_bytes for report in ours),
     )
-    damaged = [f"{r.path.relative_to(run.path)}: {r.problem}" for r in ours if not r.valid]
+    damaged = [f"{_shown(r.path, run.path)}: {r.problem}" for r in ours if not r.valid]
     return summary, damaged
 
 
-def _series(run: Run, tags: Iterable[str], rank: int) -> dict[str, Series]:
+def _shown(path: Path, run_path: Path) -> str:
+    """The file as seen from the run; its name where the run is that file."""
+    return path.name if path == run_path else str(path.relative_to(run_path))
+
+
+def series_of(run: Run, rank: int, tags: Iterable[str]) -> Iterator[Series]:
+    """The series of a rank that have rows; a tag that only other ranks have is left out."""
+    for tag in tags:
+        with suppress(UsageError):
+            series = run.series(tag, rank=rank)
+            if len(series):
+                yield series
+
+
+def _series(run: Run, rank: int) -> dict[str, Series]:
     """The scalar series of a rank and those for heat maps, in ascending order of steps."""
-    specs = run.specs()
-    drawn = [
-        tag for tag in sorted(tags) if bool(specs[tag].columns) == (tag in {*HEADS, PARAMETERS})
-    ]
-    found = {tag: run.series(tag, rank=rank) for tag in drawn}
-    return {tag: _ascending(series) for tag, series in found.items() if len(series)}
+    wide = {*HEADS, PARAMETERS}
+    drawn = [tag for tag, spec in run.specs().items() if bool(spec.columns) == (tag in wide)]
+    return {series.spec.tag: _ascending(series) for series in series_of(run, rank, drawn)}
 
 
 def _ascending(series: Series) -> Series:

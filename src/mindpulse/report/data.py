@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindpulse.health import Reason
+from mindpulse.health import Health
 from mindpulse.series import Series
 
 SEVERITIES = ("info", "warning", "error", "critical")
@@ -60,26 +60,6 @@ class Action:
     done_step: int | None
     status: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartScore:
-    """One part of the health score, see `health.Part`; `score` is None where it is unknown."""
-
-    name: str
-    score: float | None
-    state: str
-    reasons: tuple[Reason, ...] = ()
-    concern: Reason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The health score, 0 to 100; None where too little is known."""
-
-    value: float | None
-    parts: tuple[PartScore, ...]
-    calibrated: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +128,7 @@ class ReportData:
     tags: Mapping[str, str]
     files: FileSummary
     series: Mapping[str, Series]
-    score: Score
+    health: Health
     alerts: tuple[Alert, ...] = ()
     actions: tuple[Action, ...] = ()
     heats: tuple[Heat, ...] = ()
@@ -164,11 +144,14 @@ class ReportData:
 
     @property
     def wall_times(self) -> tuple[float, float] | None:
-        """Time of the first and of the last row, seconds since the epoch; None in an empty run."""
-        times = [(s.wall_times.min(), s.wall_times.max()) for s in self.series.values() if len(s)]
-        return (float(min(a for a, _ in times)), float(max(b for _, b in times))) if times else None
+        """Time of the first and of the last row, seconds since the epoch; None if none has one."""
+        known = [
+            times[np.isfinite(times)] for times in (s.wall_times for s in self.series.values())
+        ]
+        times = [(float(found.min()), float(found.max())) for found in known if len(found)]
+        return (min(a for a, _ in times), max(b for _, b in times)) if times else None
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds between the first and the last row; None in an empty run."""
+        """Seconds between the first and the last row; None if no row has a time."""
         return self.wall_times[1] - self.wall_times[0] if self.wall_times else None

@@ -52,7 +52,8 @@ def _answer(verdict: Verdict, data: ReportData, words: Words) -> Html:
         count=len(verdict.alerts),
         firing=verdict.firing,
     )
-    blind = [say(f"part.{part.name}") for part in data.score.parts if part.score is None]
+    parts = data.health.parts.items()
+    blind = [say(f"part.{name}") for name, part in parts if part.score is None]
     note = say("verdict.blind", parts=say("list.comma").join(blind)) if blind else ""
     concerns = [tag("p", words.sentence(reason)) for reason in verdict.concerns]
     return tag("div", state, tag("p", text), *concerns, tag("p", tag("small", note)))
@@ -60,7 +61,7 @@ def _answer(verdict: Verdict, data: ReportData, words: Words) -> Html:
 
 def ring(data: ReportData, words: Words) -> Html:
     """The score as a dial, with the words that say what it is not."""
-    say, value = words.say, data.score.value
+    say, value = words.say, data.health.score
     round_ = 2 * pi * 44
     rest = void("circle", cx=50, cy=50, r=44, class_="rest")
     dash = f"{round_ * (value or 0) / 100:.1f} {round_:.1f}"
@@ -70,7 +71,7 @@ def ring(data: ReportData, words: Words) -> Html:
         number = tag("b", say("score.unknown"), class_="word")
     else:
         number = tag("b", f"{value:.0f}", tag("small", say("score.of")))
-    note = Html("") if data.score.calibrated else join(" · ", say("score.uncalibrated"))
+    note = Html("") if data.health.calibrated else join(" · ", say("score.uncalibrated"))
     label = tag("small", say("score.title"), note)
     return tag("div", tag("div", dial, number, class_="dial"), label, class_="ring")
 

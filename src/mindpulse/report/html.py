@@ -26,25 +26,34 @@ def write_html(data: ReportData, words: Words, now: float, version: str) -> str:
         now: seconds since the epoch, shown in the footer.
         version: of this package, shown in the footer.
     """
-    script, style = _asset("report.js"), _asset("report.css")
-    head = tag(
-        "head",
-        void("meta", charset="utf-8"),
-        void("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
-        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{words.say('title')} · {Path(data.path).resolve().name}"),
-        tag("style", Html(style)),
-    )
-    body = tag(
-        "body",
+    return document(
+        f"{words.say('title')} · {Path(data.path).resolve().name}",
+        words.lang,
         tag("a", words.say("skip"), href="#findings", class_="skip"),
         _top(data, words),
         _menu(words),
         _main(data, words),
         _footer(words, now, version),
-        tag("script", Html(script)),
     )
-    return "<!doctype html>\n" + tag("html", head, body, lang=words.lang) + "\n"
+
+
+def document(title: str, lang: str, *body: str, style: str = "") -> str:
+    """A page in the looks of the report that needs nothing else and may ask for nothing.
+
+    Args:
+        style: CSS to add.
+    """
+    script = _asset("report.js")
+    head = tag(
+        "head",
+        void("meta", charset="utf-8"),
+        void("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Html(_asset("report.css") + style)),
+    )
+    whole = tag("body", *body, tag("script", Html(script)))
+    return "<!doctype html>\n" + tag("html", head, whole, lang=lang) + "\n"
 
 
 def _asset(name: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mindpulse.report.data import Action, Alert, PartScore, ReportData
+from mindpulse.health import Part
+from mindpulse.report.data import Action, Alert, ReportData
 from mindpulse.report.figures import describe as describe_curve
 from mindpulse.report.first_screen import evidence, facts, span, where
 from mindpulse.report.scales import format_number
@@ -41,10 +42,10 @@ def write_markdown(data: ReportData, words: Words) -> str:
 
 
 def _headline(verdict: Verdict, data: ReportData, words: Words) -> str:
-    say, value = words.say, data.score.value
+    say, value = words.say, data.health.score
     first, last = data.steps or (0, 0)
     number = say("score.unknown") if value is None else f"{value:.0f} / 100"
-    note = "" if data.score.calibrated else f" ({say('score.uncalibrated')})"
+    note = "" if data.health.calibrated else f" ({say('score.uncalibrated')})"
     text = say(
         f"verdict.{verdict.state}.text",
         first=format_number(first),
@@ -144,18 +145,18 @@ def _action(action: Action, words: Words) -> list[str]:
 
 
 def _score(data: ReportData, words: Words) -> str:
-    if not data.score.parts:
+    if not data.health.parts:
         return ""
     head = [words.say("score.title"), "", words.say("column.reason")]
-    rows = [_part(part, words) for part in data.score.parts]
-    note = "" if data.score.calibrated else f"\n\n{words.say('score.caption')}"
+    rows = [_part(name, part, words) for name, part in data.health.parts.items()]
+    note = "" if data.health.calibrated else f"\n\n{words.say('score.caption')}"
     return f"## {words.say('score.title')}{note}\n\n{_table(head, rows)}"
 
 
-def _part(part: PartScore, words: Words) -> list[str]:
+def _part(name: str, part: Part, words: Words) -> list[str]:
     number = words.say("score.unknown") if part.score is None else f"{part.score:.0f}"
     return [
-        words.say(f"part.{part.name}"),
+        words.say(f"part.{name}"),
         number,
         " · ".join(reason.text(words.lang) for reason in part.reasons),
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mindpulse.report.data import Action, PartScore, ReportData
+from mindpulse.health import Part
+from mindpulse.report.data import Action, ReportData
 from mindpulse.report.first_screen import evidence, span, where
 from mindpulse.report.markup import Html, join, table, tag, void
 from mindpulse.report.scales import format_number
@@ -59,26 +60,26 @@ def _head(names: tuple[str, ...], words: Words) -> list[str]:
 
 def score(data: ReportData, words: Words) -> Html:
     """The parts of the health score as bars with their reasons."""
-    parts = [_part(part, words) for part in data.score.parts]
+    parts = [_part(name, part, words) for name, part in data.health.parts.items()]
     caption = (
         Html("")
-        if data.score.calibrated
+        if data.health.calibrated
         else tag("p", words.say("score.caption"), class_="caption")
     )
     body = tag("div", caption, tag("ul", *parts, class_="parts"), class_="card")
     return tag("section", tag("h2", words.say("score.title")), body, id="score")
 
 
-def _part(part: PartScore, words: Words) -> Html:
-    name = tag("span", words.say(f"part.{part.name}"))
+def _part(name: str, part: Part, words: Words) -> Html:
+    label = tag("span", words.say(f"part.{name}"))
     why = " · ".join(reason.text(words.lang) for reason in part.reasons)
     reasons = tag("small", why) if why else Html("")
     if part.score is None:
         track, number = tag("div", class_="track"), tag("b", words.say("score.unknown"))
-        return tag("li", name, track, number, reasons, class_="unknown")
+        return tag("li", label, track, number, reasons, class_="unknown")
     level = "" if part.score >= 80 else "middle" if part.score >= 50 else "low"
     bar = tag("i", class_=level or None, style=f"width:{part.score:.0f}%")
-    return tag("li", name, tag("div", bar, class_="track"), tag("b", f"{part.score:.0f}"), reasons)
+    return tag("li", label, tag("div", bar, class_="track"), tag("b", f"{part.score:.0f}"), reasons)
 
 
 def run(data: ReportData, words: Words) -> Html:

@@ -39,8 +39,8 @@ def judge(data: ReportData) -> Verdict:
     grave = [alert for alert in data.alerts if alert.level > 0]
     grave.sort(key=lambda a: (a.end_step is not None, -a.level, a.since_step))
     _put_cause_first(grave)
-    concerns = tuple(part.concern for part in data.score.parts if part.concern)
-    judged = data.steps is not None and data.score.value is not None
+    concerns = tuple(part.concern for part in data.health.parts.values() if part.concern)
+    judged = data.steps is not None and data.health.score is not None
     state = _state(grave) if grave else "healthy" if judged else "unknown"
     if concerns and state in ("healthy", "recovered"):
         state = "attention"

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindpulse.errors import StoreError
+from mindpulse.store.aside import SET_ASIDE
 from mindpulse.store.codec import RowCodec
 from mindpulse.store.folder import RUN_NAME, SNAPSHOTS, attempts_of, ranks_of
 from mindpulse.store.format import MAGIC, Header
+from mindpulse.store.index_format import INDEX_FOLDER
 from mindpulse.store.names import SUFFIX, parse_name
 from mindpulse.store.notes import NOTES_NAME
 from mindpulse.store.one_file import FileContent, read_file
@@ -18,6 +20,8 @@ from mindpulse.store.one_file import FileContent, read_file
 # What other rooms keep in the run folder.
 _RUN_FILES = {RUN_NAME, "control.jsonl", "alerts.jsonl", "watcher.json"}
 _REPORTS = ("report.html", "report.md", "report.json")
+# Event files that the recorder writes for other tools, see `Recorder(mirror=...)`.
+_MIRRORS = ("tensorboard", "mindspore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,22 @@ def check_files(run_dir: Path) -> list[FileReport]:
 
 def _listed(run_dir: Path) -> Iterator[Path]:
     attempts = attempts_of(run_dir)
-    yield from _others(run_dir, {*_RUN_FILES, *_REPORTS}, set(attempts.values()))
+    known = {*attempts.values(), *(run_dir / name for name in _MIRRORS)}
+    yield from _others(run_dir, {*_RUN_FILES, *_REPORTS}, known)
     for attempt_dir in attempts.values():
         ranks = ranks_of(attempt_dir)
         yield from _others(attempt_dir, set(), set(ranks.values()))
         for folder in ranks.values():
-            yield from _others(folder, {NOTES_NAME}, {folder / SNAPSHOTS})
+            yield from _of_rank(folder)
+
+
+def check_rank(folder: Path) -> list[FileReport]:
+    """A report for each file in the folder of a rank."""
+    return [_report(path) for path in sorted(_of_rank(folder))]
+
+
+def _of_rank(folder: Path) -> Iterator[Path]:
+    yield from _others(folder, {NOTES_NAME}, {folder / SNAPSHOTS, folder / INDEX_FOLDER})
 
 
 def _others(folder: Path, known: set[str], folders: set[Path]) -> Iterator[Path]:
@@ -74,12 +88,15 @@ def _others(folder: Path, known: set[str], folders: set[Path]) -> Iterator[Path]
 def _report(path: Path) -> FileReport:
     if not path.is_file():
         return _foreign(path, "a folder that is not part of a run" if path.is_dir() else "no file")
+    if SUFFIX + SET_ASIDE in path.name:
+        return _foreign(path, "kept aside by a repair")
     if not path.name.endswith(SUFFIX):
         return _foreign(path, "not written by MindPulse")
     try:
         content = read_file(path)
     except StoreError as error:
-        return _foreign(path, str(error))
+        named = parse_name(path.name)
+        return FileReport(path, named[0] if named else "", 0, 0, 0, False, str(error))
     if content.header is None:
         return _unreadable(path, content)
     return _readable(content, content.header)
@@ -95,7 +112,8 @@ def _unreadable(path: Path, content: FileContent) -> FileReport:
     named = parse_name(path.name)
     if start != MAGIC[: len(start)] or named is None:
         return _foreign(path, content.problem)
-    return FileReport(path, named[0], 0, 0, content.torn_bytes, False, content.problem)
+    problem = content.problem if content.size else "the file is empty"
+    return FileReport(path, named[0], 0, 0, content.torn_bytes, False, problem)
 
 
 def _readable(content: FileContent, header: Header) -> FileReport:
@@ -105,7 +123,7 @@ def _readable(content: FileContent, header: Header) -> FileReport:
         wrong.append(f"{damaged} of {len(content.damaged)} rows are damaged and left out")
     if content.size < header.end:
         wrong.append(f"{header.end - content.size} bytes are missing at the end")
-    elif (header.end - header.size) % RowCodec(header.spec).row_bytes:
+    elif header.end < header.size or (header.end - header.size) % RowCodec(header.spec).row_bytes:
         wrong.append(f"the length in the header, {header.length}, is not possible")
     told = [*wrong, *_harmless(content, header)]
     return FileReport(

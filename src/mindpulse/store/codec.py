@@ -117,10 +117,12 @@ class RowCodec:
         """
         raw = np.frombuffer(data, np.uint8)
         raw = raw[: len(raw) // self.row_bytes * self.row_bytes]
-        view = raw.view(self.layout.dtype)
-        rows = Rows(
+        return self.rows_of(raw.view(self.layout.dtype)), crc.damaged_rows(raw, self.layout.blank)
+
+    def rows_of(self, view: NDArray[Any]) -> Rows:
+        """A copy of rows in the layout of the file, (T,) structured."""
+        return Rows(
             view["step"].astype(np.int64),
             view["wall_time"].astype(np.float64),
             view["values"].astype(self.spec.dtype, order="C"),
         )
-        return rows, crc.damaged_rows(raw, self.layout.blank)

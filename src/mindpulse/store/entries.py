@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mindpulse.errors import UsageError
 from mindpulse.series import Rows, SeriesSpec
-from mindpulse.store.part import block_bytes
+from mindpulse.store.backlog import block_bytes
 
 # What a scalar takes in memory while it waits in a dictionary.
 SCALAR_BYTES = 100

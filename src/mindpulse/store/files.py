@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+# What file systems say that do not sync folders: CIFS and some of FUSE.
+_NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
+
 
 class FileLayer(Protocol):
     """What the writer asks of the operating system. Each call may raise OSError."""
@@ -23,6 +26,10 @@ class FileLayer(Protocol):
     def ftruncate(self, fd: int, size: int) -> None: ...
 
     def fdatasync(self, fd: int) -> None: ...
+
+    def sync_folder(self, path: Path) -> None:
+        """Waits until the names in a folder are on the disk."""
+        ...
 
     def fstat(self, fd: int) -> os.stat_result: ...
 
@@ -53,6 +60,16 @@ class OsFiles:
 
     def fdatasync(self, fd: int) -> None:
         os.fdatasync(fd)
+
+    def sync_folder(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno not in _NO_FOLDER_SYNC:
+                raise
+        finally:
+            os.close(fd)
 
     def fstat(self, fd: int) -> os.stat_result:
         return os.fstat(fd)
@@ -90,18 +107,22 @@ def make_folders(files: FileLayer, path: Path) -> None:
 
 
 def write_whole(files: FileLayer, path: Path, data: bytes) -> None:
-    """Writes a new file under a hidden name and moves it into place, so no reader sees half."""
+    """Writes a new file under a hidden name and moves it into place, so no reader sees half.
+
+    It is on the disk before it takes its name: else a power loss may leave the name and no bytes.
+    """
     hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         fill(files, hidden, data)
         files.rename(hidden, path)
+        files.sync_folder(path.parent)
     except OSError:
         hidden.unlink(missing_ok=True)
         raise
 
 
 def fill(files: FileLayer, path: Path, data: bytes) -> None:
-    """Writes a file from its beginning."""
+    """Writes a file from its beginning and waits until it is on the disk."""
     fd = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         written = 0
@@ -110,6 +131,7 @@ def fill(files: FileLayer, path: Path, data: bytes) -> None:
             if not count:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             written += count
+        files.fdatasync(fd)
     finally:
         files.close(fd)
 

@@ -111,7 +111,7 @@ def _describe(
 ) -> None:
     """Writes run.json, unless an earlier attempt or another rank has."""
     target = run_dir / RUN_NAME
-    if target.exists():
+    if target.exists() and target.stat().st_size:  # empty: what a power loss may leave
         return
     identity = uuid.uuid4().hex
     told = {"id": identity, "created": clock(), "format_version": VERSION, "tags": dict(tags)}
@@ -128,6 +128,8 @@ def _describe(
 def _place_once(hidden: Path, target: Path, files: FileLayer) -> None:
     """Moves a file to a name unless that name is taken: the first of many ranks wins."""
     try:
+        if target.exists() and not target.stat().st_size:
+            files.unlink(target)
         files.link(hidden, target)
     except FileExistsError:
         pass

@@ -44,7 +44,8 @@ def supersede(attempts: Mapping[int, Series], starts: Mapping[int, int]) -> Seri
         series = attempts.get(attempt)
         if series is not None:
             kept.append(series if limit is None else _before(series, limit))
-        limit = _lower(limit, starts.get(attempt), series)
+        lowest = int(series.steps.min()) if series is not None and len(series) else None
+        limit = lower(limit, starts.get(attempt), lowest)
     return join(kept[::-1])
 
 
@@ -52,8 +53,11 @@ def _before(series: Series, step: int) -> Series:
     return Series(series.spec, series.rows[series.steps < step])
 
 
-def _lower(limit: int | None, start: int | None, series: Series | None) -> int | None:
-    firsts = [step for step in (limit, start) if step is not None]
-    if series is not None and len(series):
-        firsts.append(int(series.steps.min()))
-    return min(firsts, default=None)
+def lower(*steps: int | None) -> int | None:
+    """The lowest of the steps that are known, None if none is.
+
+    Example:
+        >>> lower(None, 7, 5)
+        5
+    """
+    return min((step for step in steps if step is not None), default=None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 SUFFIX = ".ms"
@@ -37,6 +38,7 @@ def file_name(tag: str, part: int = 1) -> str:
     return f"{stem}{SUFFIX}" if part == 1 else f"{stem}.{part:04d}{SUFFIX}"
 
 
+@lru_cache(maxsize=4096)
 def parse_name(name: str) -> tuple[str, int] | None:
     """(tag, part) of a file name, None if it is not one of ours.
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mindpulse.store.files import FileLayer, make_folders
+from mindpulse.series import MAX_STEP, MIN_STEP
+from mindpulse.store.files import FileLayer, make_folders, with_file
 
 NOTES_NAME = "notes.jsonl"
 MAX_PENDING = 10_000
+# Lines that a reader recognises when a writer repeats them.
+MAX_REPEATED = 256
 _RESERVED = ("kind", "step", "wall_time")
 
 
@@ -62,21 +65,34 @@ def _plain(value: Any) -> Any:
 def decode_note(line: bytes, rank: int, attempt: int) -> Note | None:
     """The note of a line, None if the line is not one."""
     try:
-        found = json.loads(line)
+        found = json.loads(line.strip(b"\0"))  # zeros: where a power loss took a line
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
         return None
-    step, wall_time = found.get("step"), found.get("wall_time")
     data = {key: value for key, value in found.items() if key not in _RESERVED}
     return Note(
         rank,
         attempt,
         found["kind"],
-        step if isinstance(step, int) else None,
-        float(wall_time) if isinstance(wall_time, int | float) else math.nan,
+        _step(found.get("step")),
+        seconds_of(found.get("wall_time")),
         data,
     )
+
+
+def _step(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and MIN_STEP <= value <= MAX_STEP:
+        return value
+    return None
+
+
+def seconds_of(value: object) -> float:
+    """A time as JSON has it, NaN if it is none."""
+    try:
+        return float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:  # a whole number of more than 308 digits
+        return math.nan
 
 
 class NotesWriter:
@@ -87,7 +103,9 @@ class NotesWriter:
         self.pending: deque[bytes] = deque(maxlen=MAX_PENDING)
         self._path = directory / NOTES_NAME
         self._files = files
-        self._torn = False
+        self._torn = self._new = False
+        # Lines that the system has but the disk may not: written again if a sync fails.
+        self._unsynced: deque[bytes] = deque(maxlen=MAX_REPEATED)
 
     def append(self, note: Mapping[str, Any]) -> None:
         """Keeps a note until the next flush."""
@@ -107,10 +125,29 @@ class NotesWriter:
             self._write(fd, b"".join(self.pending))
         finally:
             self._files.close(fd)
+        self._unsynced += self.pending
         self.pending.clear()
+
+    def sync(self) -> None:
+        """Waits until the notes are on the disk; after an OSError they are written again."""
+        if not self._unsynced:
+            return
+        try:
+            with_file(self._files, self._path, os.O_WRONLY, self._files.fdatasync)
+            if self._new:
+                self._files.sync_folder(self._path.parent)
+        except FileNotFoundError:
+            pass  # deleted with what it held
+        except OSError:
+            self.pending = deque([*self._unsynced, *self.pending], maxlen=MAX_PENDING)
+            self._unsynced.clear()
+            raise
+        self._new = False
+        self._unsynced.clear()
 
     def _write(self, fd: int, data: bytes) -> None:
         end = self._files.fstat(fd).st_size
+        self._new = self._new or end == 0
         if self._torn:  # half a line stands there: end it, so that only it is lost
             data = b"\n" + data
         written = self._files.pwrite(fd, data, end)

@@ -8,20 +8,24 @@ or of another make: the rows are salvaged if there are any, else the file is giv
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mindpulse.errors import FormatError, StoreError
+from mindpulse.errors import StoreError
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.codec import RowCodec
-from mindpulse.store.format import Header, decode_header
-from mindpulse.store.names import parse_name
-from mindpulse.store.salvage import salvage_header
+from mindpulse.store.format import PAYLOAD_OFFSET, Header
+from mindpulse.store.part_file import PartFile, read_rows
+from mindpulse.store.patience import Patience, is_unwritten
+from mindpulse.store.pieces import Piece, Stretch
 
-_HEADER_BYTES = 1 << 16
+# So much of the header holds the tag and the time at which the file was begun; of a row, its sum.
+HEADER_MARK_BYTES, ROW_MARK_BYTES = 512, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,56 +61,13 @@ def read_file(path: Path) -> FileContent:
         >>> read_file(Path(folder) / "train_loss.ms").rows.values
         array([[2.5]])
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    header, problem = open_header(data, path)
-    if header is None:
+    part = PartFile.at(path)
+    if part.header is None:
         none = np.empty(0, np.bool_)
-        return FileContent(path, None, Rows.empty(1), none, len(data), len(data), problem)
-    codec = RowCodec(header.spec)
-    body = np.frombuffer(data, np.uint8)[header.size :]
-    rows, damaged = codec.decode(body)
-    return FileContent(
-        path,
-        header,
-        rows[~damaged] if damaged.any() else rows,
-        damaged,
-        len(data),
-        len(body) % codec.row_bytes,
-        problem,
-    )
-
-
-def open_header(data: bytes, path: Path) -> tuple[Header | None, str]:
-    """The header of a file and what is wrong with it; it may be salvaged, or None."""
-    try:
-        header = decode_header(data)
-        problem = "" if header else f"the file ends within its header, after {len(data)} bytes"
-    except FormatError as error:
-        header, problem = None, str(error)
-    named = parse_name(path.name)
-    if header is None and named is not None:  # a damaged length, too, looks like a cut header
-        header = salvage_header(data, named[0])
-    return header, problem
-
-
-def read_header(path: Path) -> tuple[Header | None, str]:
-    """The header of a file and what is wrong with it, without reading its rows.
-
-    Raises:
-        StoreError: the file cannot be opened or read.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_HEADER_BYTES)
-            header, problem = open_header(data, path)
-            if problem:  # longer than most, or damaged
-                return open_header(data + file.read(), path)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return header, ""
+        return FileContent(path, None, Rows.empty(1), none, part.size, part.size, part.problem)
+    rows, damaged = read_rows(part)
+    torn = max(0, part.body) % part.codec.row_bytes
+    return FileContent(path, part.header, rows, damaged, part.size, torn, part.problem)
 
 
 def _unreadable(path: Path, error: OSError) -> StoreError:
@@ -116,14 +77,19 @@ def _unreadable(path: Path, error: OSError) -> StoreError:
 class FileTail:
     """Reads what is new in a file, again and again, while somebody writes it.
 
-    Damaged rows at the very end are looked at again later: on a network file system they may
-    be rows that have not arrived yet. If the file is replaced or shrinks, reading begins
-    anew.
+    Rows that have not arrived yet are waited for: damaged rows at the very end and, on a network
+    file system, zeros before rows that are there already. A file that is replaced by a copy is read
+    on where it was; if it is another file, or shrank, reading begins anew.
+
+    Args:
+        path: where; the file need not exist yet.
+        clock: the time in seconds since the epoch.
 
     Attributes:
         header: what the file is; None until enough of it is there.
         damaged_rows: rows that were left out so far.
         problem: why nothing can be read, "" if all is well.
+        restarts: how often reading began anew.
 
     Example:
         >>> tail = FileTail(Path(folder) / "train_loss.ms")
@@ -131,17 +97,22 @@ class FileTail:
         (1, 0)
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = path
-        self._forget((0, 0))
+        self.restarts = -1
+        self._clock = clock
+        self._begin()
 
-    def _forget(self, identity: tuple[int, int]) -> None:
+    def _begin(self) -> None:
         self.header: Header | None = None
         self.damaged_rows = 0
         self.problem = ""
-        self._identity = identity
+        self.restarts += 1
         self._offset = 0
-        self._seen_size = 0
+        self._seen: tuple[int, ...] = ()
+        # Bytes that tell this file from another: of its header, and of the last row that was read.
+        self._marks: list[tuple[int, bytes]] = []
+        self._patience = Patience()
 
     @property
     def spec(self) -> SeriesSpec | None:
@@ -155,57 +126,87 @@ class FileTail:
             StoreError: the file cannot be read, for another reason than that it is missing.
         """
         try:
-            return self._poll()
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return self._poll(fd, os.fstat(fd))
+            finally:
+                os.close(fd)
         except FileNotFoundError:
             return self._nothing()
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
-    def _poll(self) -> Rows:
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            stat = os.fstat(fd)
-            identity = (stat.st_dev, stat.st_ino)
-            if identity != self._identity or stat.st_size < self._offset:
-                self._forget(identity)
-            if self.header is None and stat.st_size == self._seen_size:
-                return self._nothing()
-            self._seen_size = stat.st_size
-            return self._read(fd, stat.st_size)
-        finally:
-            os.close(fd)
+    def _poll(self, fd: int, stat: os.stat_result) -> Rows:
+        seen = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if seen == self._seen and not self._patience.waits:
+            return self._nothing()
+        if seen != self._seen and not self._goes_on(fd, stat.st_size):
+            self._begin()
+        self._seen = seen
+        self._patience.look(self._clock(), stat.st_mtime, stat.st_size)
+        return self._read(fd, stat.st_size)
+
+    def _goes_on(self, fd: int, size: int) -> bool:
+        same = all(os.pread(fd, len(mark), at) == mark for at, mark in self._marks)
+        return same and size >= self._offset
 
     def _nothing(self) -> Rows:
         spec = self.spec
         return Rows.empty(spec.width, spec.dtype) if spec else Rows.empty(1)
 
     def _read(self, fd: int, size: int) -> Rows:
-        data = _read_range(fd, self._offset, size)
+        if self.header is None and not self._read_header(fd):
+            return self._nothing()
+        codec = RowCodec(self.header.spec) if self.header else None
+        if codec is None:
+            return self._nothing()
+        stretch = Stretch(fd, self._offset, codec.layout)
+        pieces = stretch.pieces(0, (size - self._offset) // codec.row_bytes)
+        copies = [(codec.rows_of(piece.rows), _whole(piece)) for piece in pieces]
+        if not copies:
+            return self._nothing()
+        whole = np.concatenate([mask for _, mask in copies])
+        found = self._take(fd, Rows.concat([rows for rows, _ in copies]), whole, codec.row_bytes)
+        self._mark(fd)
+        return found
+
+    def _read_header(self, fd: int) -> bool:
+        part = PartFile.of(self.path, fd)
+        self.problem = part.problem
+        if part.problem and self._patience.hold(True):
+            return False
+        self.header = part.header
         if self.header is None:
-            self.header, self.problem = open_header(data, self.path)
-            if self.header is None:
-                return self._nothing()
-            self._offset = self.header.size
-            data = data[self.header.size :]
-        return self._decode(RowCodec(self.header.spec), data)
+            return False
+        self._offset = self.header.size
+        return True
 
-    def _decode(self, codec: RowCodec, data: bytes) -> Rows:
-        rows, damaged = codec.decode(data)
-        if damaged.any():
-            whole = np.flatnonzero(~damaged)
-            rows = rows[: int(whole[-1]) + 1 if len(whole) else 0]
-            damaged = damaged[: len(rows)]
-        self._offset += len(rows) * codec.row_bytes
-        self.damaged_rows += int(damaged.sum())
-        return rows[~damaged] if damaged.any() else rows
+    def _take(self, fd: int, rows: Rows, whole: NDArray[np.bool_], row_bytes: int) -> Rows:
+        if not whole.all():
+            count = self._arrived(fd, whole, row_bytes)
+            rows, whole = rows[:count], whole[:count]
+            self.damaged_rows += int(np.sum(~whole))
+        self._offset += len(rows) * row_bytes
+        return rows if whole.all() else rows[whole]
+
+    def _arrived(self, fd: int, whole: NDArray[np.bool_], row_bytes: int) -> int:
+        """How many rows are there for good, whole or damaged."""
+        good = np.flatnonzero(whole)
+        count = int(good[-1]) + 1 if len(good) else 0
+        self._patience.hold(count < len(whole))
+        for index in np.flatnonzero(~whole[:count]).tolist():
+            at = self._offset + index * row_bytes
+            if is_unwritten(os.pread(fd, row_bytes, at)) and self._patience.hold_at(at):
+                return int(index)
+        return count
+
+    def _mark(self, fd: int) -> None:
+        if self.header is not None:
+            end = min(self.header.size, HEADER_MARK_BYTES)
+            last = max(self.header.size, self._offset - ROW_MARK_BYTES)
+            spans = ((PAYLOAD_OFFSET, end), (last, self._offset))
+            self._marks = [(at, os.pread(fd, stop - at, at)) for at, stop in spans if stop > at]
 
 
-def _read_range(fd: int, start: int, end: int) -> bytes:
-    pieces = []
-    while start < end:
-        piece = os.pread(fd, end - start, start)
-        if not piece:
-            break
-        pieces.append(piece)
-        start += len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+def _whole(piece: Piece) -> NDArray[np.bool_]:
+    return np.ones(len(piece), np.bool_) if piece.whole is None else piece.whole

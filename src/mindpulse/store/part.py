@@ -10,25 +10,23 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindpulse.errors import UsageError
 from mindpulse.series import Rows, SeriesSpec
+from mindpulse.store.backlog import Unsynced, Waiting
 from mindpulse.store.codec import RowCodec
+from mindpulse.store.crc import SUM_BYTES
 from mindpulse.store.files import FileLayer, make_folders, with_file
 from mindpulse.store.format import LENGTH_OFFSET, PAYLOAD_OFFSET, encode_header
+from mindpulse.store.index_writer import IndexWriter
 from mindpulse.store.names import file_name
 
 # Rows are encoded in pieces of this size, so a full disk costs one piece and no more per try.
 WRITE_BYTES = 1 << 20
-# What a block costs in memory besides its values: four Python objects.
-BLOCK_OVERHEAD_BYTES = 512
 MAX_FILE_BYTES = 1 << 30
-# Memory for rows that are written but not synced, for a caller who never syncs.
-MAX_UNSYNCED_BYTES = 32 << 20
 
 
 @dataclass(slots=True)
@@ -42,6 +40,8 @@ class Place:
     files: FileLayer
     max_file_bytes: int
     tell: Callable[[str, Path, str], None]
+    # Folders with names that may not be on the disk yet.
+    unsynced_folders: set[Path] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -53,6 +53,7 @@ class OpenFile:
     identity: tuple[int, int]
     header_bytes: int
     size: int
+    index: IndexWriter
 
 
 class SeriesWriter:
@@ -61,15 +62,14 @@ class SeriesWriter:
     def __init__(self, spec: SeriesSpec, place: Place, next_part: int = 1) -> None:
         self.spec = spec
         self.next_part = next_part
-        self.pending: deque[Rows] = deque()
-        self.pending_bytes = 0
+        self.waiting = Waiting()
         self.rows_written = 0
         self._place = place
         self._codec = RowCodec(spec)
         self._file: OpenFile | None = None
-        # Rows that the system has but the disk may not: written again if a sync fails.
-        self._unsynced: deque[Rows] = deque()
-        self._unsynced_bytes = 0
+        # A file that was left for the next part: the rows in it may not be on the disk yet.
+        self._left: Path | None = None
+        self._unsynced = Unsynced()
 
     def append(self, rows: Rows) -> None:
         """Keeps a block until the next flush.
@@ -78,25 +78,15 @@ class SeriesWriter:
             UsageError: the values are not numbers of shape (T, W).
         """
         self._check(rows)
-        self.pending.append(rows)
-        self.pending_bytes += block_bytes(rows)
-
-    def drop_oldest(self) -> int:
-        """Forgets the oldest block; the number of its rows."""
-        rows = self.pending.popleft()
-        self.pending_bytes -= block_bytes(rows)
-        return len(rows)
+        self.waiting.append(rows)
 
     def flush(self) -> None:
         """Hands all rows to the operating system; what an OSError leaves stays pending."""
-        while self.pending:
-            count = self._next_blocks()
-            rows = Rows.concat([self.pending[index] for index in range(count)])
+        while self.waiting:
+            self._settle()
+            rows, blocks = self.waiting.front(WRITE_BYTES // self._codec.row_bytes)
             written = self._write_some(rows)
-            for _ in range(count):
-                self.drop_oldest()
-            if written < len(rows):
-                self._put_back(rows[written:])
+            self.waiting.take(blocks, rows[written:])
 
     def sync(self) -> None:
         """Waits until the rows are on the disk.
@@ -107,34 +97,31 @@ class SeriesWriter:
         Raises:
             OSError: the sync failed.
         """
-        if not self._unsynced or self._file is None:
-            return
-        path = self._file.path
+        self._settle()
+        if self._unsynced and self._file is not None:
+            self._sync_file(self._file.path)
+
+    def _settle(self) -> None:
+        """Syncs the file that was left, so that unsynced rows are never in two files."""
+        if self._left is not None:
+            self._sync_file(self._left)
+            self._left = None
+
+    def _sync_file(self, path: Path) -> None:
         try:
             with_file(self._place.files, path, os.O_WRONLY, self._place.files.fdatasync)
         except FileNotFoundError:
             pass  # deleted: the next flush notes it
         except OSError as error:
-            self._distrust(error)
+            self._distrust(path, error)
             raise
-        self._forget_unsynced()
-
-    def _distrust(self, error: OSError) -> None:
-        self._leave(f"could not be saved ({error.strerror}); its last rows are repeated")
-        for rows in reversed(self._unsynced):
-            self.rows_written -= len(rows)
-            self._put_back(rows)
-        self._forget_unsynced()
-
-    def _remember(self, rows: Rows) -> None:
-        self._unsynced.append(rows)
-        self._unsynced_bytes += block_bytes(rows)
-        while self._unsynced_bytes > MAX_UNSYNCED_BYTES:
-            self._unsynced_bytes -= block_bytes(self._unsynced.popleft())
-
-    def _forget_unsynced(self) -> None:
         self._unsynced.clear()
-        self._unsynced_bytes = 0
+
+    def _distrust(self, path: Path, error: OSError, written: int = 0) -> None:
+        reason = f"could not be saved ({error.strerror}); its last rows are repeated"
+        self._place.tell("part_begun", path, reason)
+        self._file = self._left = None
+        self.waiting.repeat(self._unsynced, written)
 
     def _check(self, rows: Rows) -> None:
         wanted = (len(rows), self.spec.width)
@@ -145,25 +132,12 @@ class SeriesWriter:
                 f"{rows.values.dtype}; wanted numbers of shape {wanted}"
             )
 
-    def _next_blocks(self) -> int:
-        """How many waiting blocks make up one piece; at least one."""
-        wanted = WRITE_BYTES // self._codec.row_bytes
-        for count, rows in enumerate(self.pending):
-            wanted -= len(rows)
-            if wanted < 0:
-                return max(1, count)
-        return len(self.pending)
-
-    def _put_back(self, rows: Rows) -> None:
-        self.pending.appendleft(rows)
-        self.pending_bytes += block_bytes(rows)
-
     def _write_some(self, rows: Rows) -> int:
         """Writes as many rows as one piece and one file take; how many these were."""
         file = self._current_file()
         room = (self._place.max_file_bytes - file.size) // self._codec.row_bytes
         if room < 1 and file.size > file.header_bytes:
-            self._file = None
+            self._file, self._left = None, file.path
             return 0
         piece = max(1, min(room, WRITE_BYTES // self._codec.row_bytes))
         data = self._codec.encode(rows[:piece])
@@ -176,12 +150,21 @@ class SeriesWriter:
             count = with_file(self._place.files, file.path, os.O_WRONLY, put)
         except OSError as error:
             if file.size != before:  # written, then refused when closing, as NFS may do
-                self._distrust(error)
+                written = (file.size - before) // self._codec.row_bytes
+                self.rows_written += self.waiting.never_written(written)
+                self._distrust(file.path, error, written)
             raise
         if count:
-            self._remember(rows[:count])
-        self.rows_written += count
+            self._unsynced.append(rows[:count])
+        self.rows_written += self.waiting.never_written(count)
+        self._tell_index(file)
         return count
+
+    def _tell_index(self, file: OpenFile) -> None:
+        rows = (file.size - file.header_bytes) // self._codec.row_bytes
+        problem = file.index.grew(rows)
+        if problem:
+            self._place.tell("index_given_up", file.path, problem)
 
     def _put(self, fd: int, file: OpenFile, data: bytes) -> int:
         files = self._place.files
@@ -219,6 +202,7 @@ class SeriesWriter:
     def _leave(self, reason: str) -> None:
         if self._file is not None:
             self._place.tell("part_begun", self._file.path, reason)
+            self._left = self._file.path
         self._file = None
 
     def _current_file(self) -> OpenFile:
@@ -247,6 +231,7 @@ class SeriesWriter:
             except OSError:
                 self.next_part = number
                 raise
+            place.unsynced_folders.add(place.directory)
             return self._headed(fd, path, number, header)
 
     def _headed(self, fd: int, path: Path, number: int, header: bytes) -> OpenFile:
@@ -255,7 +240,8 @@ class SeriesWriter:
             stat = files.fstat(fd)
             if files.pwrite(fd, header, 0) == len(header):
                 identity = (stat.st_dev, stat.st_ino)
-                return OpenFile(path, number, identity, len(header), len(header))
+                index = IndexWriter(path, len(header), header[-SUM_BYTES:], self.spec, files)
+                return OpenFile(path, number, identity, len(header), len(header), index)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         except OSError:
             # Half a header is no file: take it away, so that the part is free again.
@@ -264,8 +250,3 @@ class SeriesWriter:
             raise
         finally:
             files.close(fd)
-
-
-def block_bytes(rows: Rows) -> int:
-    """Memory that a waiting block takes, roughly."""
-    return rows.values.nbytes + 16 * len(rows) + BLOCK_OVERHEAD_BYTES

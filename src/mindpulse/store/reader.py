@@ -12,7 +12,7 @@ import numpy as np
 from mindpulse.errors import StoreError
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.folder import attempts_of, ranks_of
-from mindpulse.store.names import SUFFIX, parse_name
+from mindpulse.store.names import SUFFIX, file_name, parse_name
 from mindpulse.store.notes import NOTES_NAME, Note, decode_note
 from mindpulse.store.one_file import FileTail
 
@@ -20,6 +20,8 @@ __all__ = ["Chunk", "FileTail", "Note", "RunTail"]
 
 _REMEMBERED_ROWS = 65_536
 _REMEMBERED_LINES = 256
+_MAX_BLOCKS = 256
+_MARK_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,8 @@ class NotesTail:
     def __init__(self, path: Path, rank: int, attempt: int) -> None:
         self._path, self._rank, self._attempt = path, rank, attempt
         self._offset = 0
+        # The last bytes that were read: if they are not there, the file is another one.
+        self._mark = b""
         self._recent: dict[bytes, None] = {}
 
     def poll(self) -> list[Note]:
@@ -54,15 +58,18 @@ class NotesTail:
         """
         try:
             with self._path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size < self._offset:
-                    self._offset = 0
-                file.seek(self._offset)
+                file.seek(self._offset - len(self._mark))
+                if file.read(len(self._mark)) != self._mark:  # another file, or a shorter one
+                    self._offset, self._mark = 0, b""
+                    file.seek(0)
                 lines = file.read().split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise StoreError(f"{self._path}: cannot be read: {error.strerror}") from error
         self._offset += sum(len(line) + 1 for line in lines[:-1])
+        if len(lines) > 1:
+            self._mark = (lines[-2] + b"\n")[-_MARK_BYTES:]
         notes = (decode_note(line, self._rank, self._attempt) for line in self._new(lines[:-1]))
         return [note for note in notes if note is not None]
 
@@ -75,6 +82,23 @@ class NotesTail:
             self._recent[line] = None
             if len(self._recent) > _REMEMBERED_LINES:
                 del self._recent[next(iter(self._recent))]
+
+
+class _Told:
+    """Step and time of the last rows of a series, so that a row is told once."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Rows] = []
+
+    def add(self, rows: Rows) -> None:
+        """Remembers rows, without their values."""
+        self._blocks.append(Rows(rows.steps, rows.wall_times, np.empty((len(rows), 0))))
+        if len(self._blocks) > _MAX_BLOCKS:
+            self._blocks = [self.rows()]
+
+    def rows(self) -> Rows:
+        """The remembered rows, with no columns."""
+        return Rows.concat([Rows.empty(0), *self._blocks])[-_REMEMBERED_ROWS:]
 
 
 class RunTail:
@@ -93,7 +117,8 @@ class RunTail:
         self.problems: dict[Path, str] = {}
         self._files: dict[Path, FileTail] = {}
         self._notes: dict[Path, NotesTail] = {}
-        self._last: dict[tuple[int, int, str], Rows] = {}
+        self._told: dict[tuple[int, int, str], _Told] = {}
+        self._past_repeats: set[tuple[Path, int]] = set()
 
     def poll(self) -> list[Chunk | Note]:
         """New notes and rows of each rank of each attempt, in the order of attempts."""
@@ -112,12 +137,21 @@ class RunTail:
             rows = self._poll(tail)
             if tail.spec is None or not len(rows):
                 continue
-            key = (attempt, rank, tail.spec.tag)
-            if part > 1:
-                rows = without_repeated(self._last.get(key), rows)
-            self._last[key] = rows[-_REMEMBERED_ROWS:]
+            told = self._told.setdefault((attempt, rank, tail.spec.tag), _Told())
+            if part > 1 or tail.restarts:
+                rows = self._without_repeated(tail, told, rows)
+            told.add(rows)
             if len(rows):
                 yield Chunk(rank, attempt, tail.spec, rows)
+
+    def _without_repeated(self, tail: FileTail, told: _Told, rows: Rows) -> Rows:
+        """Repeated rows are the first of a file: behind one look without any there are none."""
+        if (tail.path, tail.restarts) in self._past_repeats:
+            return rows
+        found = without_repeated(told.rows(), rows)
+        if len(found) == len(rows):
+            self._past_repeats.add((tail.path, tail.restarts))
+        return found
 
     def _poll(self, tail: FileTail) -> Rows:
         try:
@@ -132,11 +166,19 @@ class RunTail:
         return rows
 
 
-def series_files(folder: Path) -> list[tuple[Path, int]]:
-    """The `.ms` files of a rank with their part numbers, parts of one tag in order."""
+def series_files(folder: Path, tag: str | None = None) -> list[tuple[Path, int]]:
+    """The `.ms` files of a rank with their part numbers, parts of one tag in order.
+
+    Args:
+        tag: only those that may hold this series: by their name, or because it does not tell.
+    """
+    begin = "" if tag is None else file_name(tag).removesuffix(SUFFIX) + "."
     try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.name.endswith(SUFFIX)]
+        names = [
+            name
+            for name in os.listdir(folder)
+            if name.endswith(SUFFIX) and (name.startswith(begin) or "~" in name)
+        ]
     except (FileNotFoundError, NotADirectoryError):
         return []
     parsed = [(parse_name(name), name) for name in names]

@@ -25,7 +25,8 @@ logger = logging.getLogger("mindpulse")
 WATCHER_NAME = "watcher.json"
 WATCHER_ALIVE_S = 10.0
 WATCHED_INTERVAL_S = 1.0
-SYNC_INTERVAL_S = 1.0
+# With TURN_S of the recorder: what was flushed is on the disk, or on its way, within a second.
+SYNC_INTERVAL_S = 0.5
 MAX_RETRY_S = 5.0
 _MAX_TOLD = 100
 
@@ -109,17 +110,22 @@ class Recording:
             return self._write_out(now)
         return True
 
-    def sync(self, now: float) -> None:
-        """Waits until what was flushed is on the disk."""
+    def sync(self, now: float) -> bool:
+        """Waits until what was flushed is on the disk; False if some of it has to be repeated."""
         self._synced_at = now
         try:
             self._writer.sync()
         except StoreError as error:
             self._failed(error, now)
+            return False
+        finally:
+            self.stats.rows_written = self._writer.rows_written
+        return True
 
     def give_up(self) -> None:
         """Counts what is still waiting as lost: the training ends and the disk is full."""
         rows = self._writer.drop_oldest(0)
+        self.stats.rows_written = self._writer.rows_written
         if rows:
             self.count_lost(rows)
             logger.warning("%s: %d rows could not be written", self._writer.directory, rows)

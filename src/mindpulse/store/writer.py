@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from heapq import heapify, heappop, heapreplace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,8 @@ class RankWriter:
         # A tag has a second writer only between a change of its columns and the next flush.
         self._series: dict[str, list[SeriesWriter]] = {}
         self._notes = NotesWriter(directory, files)
+        # The run, the attempt and the rank are new folders, their names not yet on the disk.
+        self._place.unsynced_folders.update([directory, *directory.parents[:3]])
         self._rows_written_before = 0
 
     @property
@@ -56,12 +61,12 @@ class RankWriter:
     @property
     def pending_bytes(self) -> int:
         """Memory that unwritten rows take."""
-        return sum(writer.pending_bytes for writer in self._writers())
+        return sum(writer.waiting.size_bytes for writer in self._writers())
 
     @property
     def pending_rows(self) -> int:
         """Rows that wait for the next flush."""
-        return sum(len(rows) for writer in self._writers() for rows in writer.pending)
+        return sum(len(rows) for writer in self._writers() for rows in writer.waiting.blocks)
 
     def append(self, spec: SeriesSpec, rows: Rows) -> None:
         """Keeps rows until the next flush. Other columns than before begin a new part."""
@@ -96,18 +101,27 @@ class RankWriter:
         problems: list[OSError] = []
         for writer in self._writers():
             _try(writer.sync, problems)
+        _try(self._notes.sync, problems)
+        for folder in sorted(self._place.unsynced_folders):
+            _try(partial(self._sync_folder, folder), problems)
         self._raise(problems, "synced")
 
     def drop_oldest(self, keep_bytes: int) -> int:
         """Forgets the oldest waiting rows until the rest takes `keep_bytes`; how many went."""
         dropped = 0
         size = self.pending_bytes
-        while size > keep_bytes:
-            waiting = [writer for writer in self._writers() if writer.pending]
-            oldest = min(waiting, key=lambda writer: float(writer.pending[0].wall_times[0]))
-            before = oldest.pending_bytes
+        writers = self._writers()
+        waiting = [(w.waiting.since, at) for at, w in enumerate(writers) if w.waiting]
+        heapify(waiting)
+        while size > keep_bytes and waiting:
+            oldest = writers[waiting[0][1]].waiting
+            before = oldest.size_bytes
             dropped += oldest.drop_oldest()
-            size -= before - oldest.pending_bytes
+            size -= before - oldest.size_bytes
+            if oldest:
+                heapreplace(waiting, (oldest.since, waiting[0][1]))
+            else:
+                heappop(waiting)
         return dropped
 
     def close(self) -> None:
@@ -122,9 +136,15 @@ class RankWriter:
     def _flush_tag(self, tag: str, problems: list[OSError]) -> None:
         writers = self._series[tag]
         while _try(writers[0].flush, problems) and len(writers) > 1:
-            _try(writers[0].sync, problems)
+            if not _try(writers[0].sync, problems):
+                return  # its rows wait again
             done = writers.pop(0)
             self._rows_written_before += done.rows_written
+
+    def _sync_folder(self, folder: Path) -> None:
+        with suppress(FileNotFoundError):
+            self._place.files.sync_folder(folder)
+        self._place.unsynced_folders.discard(folder)
 
     def _writers(self) -> list[SeriesWriter]:
         return [writer for writers in self._series.values() for writer in writers]
