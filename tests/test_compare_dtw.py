@@ -103,6 +103,7 @@ def test_long_curves_cost_what_dtaidistance_says() -> None:
         assert warped_cost(a, b, radius) == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_memory_is_linear() -> None:
     """20,000 x 20,000 cells would be 3.2 GB; the buffers are a few times the curves."""
     a = np.linspace(0, 1, 20_000)

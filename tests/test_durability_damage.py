@@ -17,6 +17,8 @@ from mindpulse.store.one_file import FileTail, read_file
 from mindpulse.store.writer import RankWriter
 from series_samples import FOCUS, LOSS, assert_same, rows_of
 
+pytestmark = pytest.mark.slow
+
 CUT_BYTES = 8192
 FLIPPED_BYTES = 4096
 HEADS = SeriesSpec(

@@ -19,6 +19,8 @@ from mindpulse.store.recording import RecorderStats, Recording
 from mindpulse.store.writer import RankWriter
 from series_samples import FOCUS
 
+pytestmark = pytest.mark.slow
+
 CALLS = 100
 STEPS = 24
 SHORT_WRITE = 0

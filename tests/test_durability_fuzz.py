@@ -25,6 +25,8 @@ from mindpulse.store.reader import Chunk, RunTail
 from mindpulse.store.writer import RankWriter
 from series_samples import FOCUS, LOSS
 
+pytestmark = pytest.mark.slow
+
 FUZZ = Path(__file__).parent.parent / "fuzz"
 TARGETS = sorted(path.stem for path in (FUZZ / "targets").glob("[a-z]*.py"))
 # Memory for an input: so many times its size, and what an empty run takes.

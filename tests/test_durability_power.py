@@ -13,6 +13,8 @@ from mindpulse.store.writer import RankWriter
 from power_training import calls_of_a_training, check, lost_run, one_row
 from series_samples import LOSS
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 200
 
 

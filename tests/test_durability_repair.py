@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -28,6 +29,8 @@ from mindpulse.store.codec import RowCodec
 from mindpulse.store.crc import checksum
 from mindpulse.store.folder import create_attempt
 from mindpulse.store.folder_run import FolderRun, open_folder
+from mindpulse.store.index_format import index_path
+from mindpulse.store.index_writer import rebuild_index
 from mindpulse.store.one_file import read_file
 from mindpulse.store.overview import overview_of
 from mindpulse.store.repair import Outcome, Repair
@@ -465,3 +468,36 @@ os.waitpid(long, 0)
 """
     command = [sys.executable, "-W", "error", "-c", code, str(tmp_path)]
     subprocess.run(command, check=True, timeout=60)
+
+
+def test_the_index_of_a_repaired_file_is_written_again(tmp_path: Path) -> None:
+    path = long_run(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[start_of(path) + 100 * 34 + 12 : start_of(path) + 100 * 34 + 20] = bytes(8)
+    path.write_bytes(data)
+    outcomes = list(Repair(tmp_path).outcomes())
+    assert [(o.action, o.lost_rows) for o in outcomes] == [("rebuilt", 1)]
+    again = index_path(path, 0).read_bytes()
+    assert rebuild_index(path)
+    assert index_path(path, 0).read_bytes() == again
+
+
+def test_a_run_without_an_index_is_given_one(tmp_path: Path) -> None:
+    path = long_run(tmp_path)
+    begun = index_path(path, 0).read_bytes()
+    shutil.rmtree(index_path(path, 0).parent)
+    assert CliRunner().invoke(main, ["repair", str(tmp_path)]).exit_code == 0
+    assert not index_path(path, 0).exists()
+    assert CliRunner().invoke(main, ["repair", str(tmp_path), "--index"]).exit_code == 0
+    assert index_path(path, 0).read_bytes().startswith(begun)
+
+
+def long_run(run: Path) -> Path:
+    """The file of a series so long that it has an index."""
+    folder = create_attempt(run)
+    writer = RankWriter(folder, 0, 1)
+    writer.append(LOSS, rows_of(LOSS, range(40_000)))
+    writer.close()
+    path = folder / "train_loss.ms"
+    assert index_path(path, 0).exists()
+    return path

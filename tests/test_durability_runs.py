@@ -24,6 +24,8 @@ from processes import forking
 from series_samples import FOCUS, LOSS, rows_of
 from tailing import write_and_follow
 
+pytestmark = pytest.mark.slow
+
 RESTARTS = 20
 FOLLOWED_ROWS = 100_000
 

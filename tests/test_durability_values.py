@@ -155,6 +155,7 @@ def few_descriptors(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.slow
 def test_ten_thousand_series_in_one_run(tmp_path: Path) -> None:
     """With fewer descriptors than series; what one flush costs is printed."""
     specs = [SeriesSpec(f"layer{i // 100}/head{i % 100}") for i in range(10_000)]

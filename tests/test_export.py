@@ -493,6 +493,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_memory_does_not_grow_with_the_run(format_: str, tmp_path: Path) -> None:
     """5 M points, 20 MB as float32 and over 250 MB as text, within a fixed bound."""

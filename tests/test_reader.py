@@ -66,6 +66,7 @@ def read_none(path: Path) -> Rows:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [LOSS, FOCUS], ids=lambda spec: spec.plugin)
 def test_each_flipped_bit_is_seen_and_costs_one_row_at_most(
     tmp_path: Path, spec: SeriesSpec

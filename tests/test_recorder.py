@@ -448,6 +448,7 @@ def test_a_network_file_system_is_warned_of_once(
     assert "local disk" in record.message
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_what_was_flushed_is_there(tmp_path: Path) -> None:
     """kill -9, again and again: every step that `flush` vouched for, nothing damaged."""
     nursery, chance = Nursery(), random.Random(0)

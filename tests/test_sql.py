@@ -400,6 +400,7 @@ with time_limit(Deaf(), 0.2):
 """
 
 
+@pytest.mark.slow
 def test_a_query_that_hears_no_interrupt_ends_with_its_process() -> None:
     command = [sys.executable, "-c", DEAF]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

@@ -13,7 +13,7 @@ from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.inventory import Holding, holdings, repair_advice, without_rows
 from mindpulse.cli.output import busy, console, print_json
-from mindpulse.interop import open_run
+from mindpulse.interop import identify
 from mindpulse.report.collect import summarise_files
 from mindpulse.report.data import AttentionMap, FileSummary
 from mindpulse.report.snapshots import latest, read_maps
@@ -30,7 +30,8 @@ def command(run_dir: Path, maps: bool, layer: str | None, as_json: bool) -> None
 
     Exit code 1 says that a file or a row is damaged.
     """
-    run = open_run(run_dir)
+    recognised = identify(run_dir)
+    run = recognised.read()
     with busy("reading"):
         reports = run.files()
         files, problems = summarise_files(run, reports)
@@ -41,9 +42,9 @@ def command(run_dir: Path, maps: bool, layer: str | None, as_json: bool) -> None
     advice = repair_advice(run, reports)
     if as_json:
         document = _document(run, files, held, found, problems)
-        print_json({**document, "without_rows": empty, "advice": advice})
+        print_json({"kind": recognised.kind, **document, "without_rows": empty, "advice": advice})
     else:
-        _print_summary(run, files, problems)
+        _print_summary(run, recognised.title, files, problems)
         _print_notes(empty, advice)
         _print_series(held)
         if maps:
@@ -72,13 +73,12 @@ def _document(
     }
 
 
-def _print_summary(run: Run, files: FileSummary, problems: Sequence[str]) -> None:
+def _print_summary(run: Run, title: str, files: FileSummary, problems: Sequence[str]) -> None:
     from rich.markup import escape
 
     out = console()
-    out.print(
-        f"[bold]{escape(str(run.path))}[/]  run {run.id or 'without run.json'}", highlight=False
-    )
+    what = f"{title} {run.id}".rstrip()
+    out.print(f"[bold]{escape(str(run.path))}[/]  {escape(what)}", highlight=False)
     attempts, ranks = (
         ", ".join(map(str, numbers)) or "none" for numbers in (run.attempts, run.ranks)
     )

@@ -23,8 +23,9 @@ from mindpulse.store.repair import Outcome, Repair
     is_flag=True,
     help="Also where no lock can tell whether a training is still writing.",
 )
+@click.option("--index", is_flag=True, help="Also write the index of every file anew.")
 @options.as_json
-def command(run_dir: Path, dry_run: bool, force: bool, as_json: bool) -> None:
+def command(run_dir: Path, dry_run: bool, force: bool, index: bool, as_json: bool) -> None:
     """Rebuild damaged files out of what can be read of them.
 
     The old file stays beside the new one as NAME.damaged. Exit code 1 says that something was
@@ -32,7 +33,7 @@ def command(run_dir: Path, dry_run: bool, force: bool, as_json: bool) -> None:
     """
     run = open_folder(run_dir)
     with busy("reading"):
-        outcomes = list(Repair(run.path, dry_run=dry_run, force=force).outcomes())
+        outcomes = list(Repair(run.path, dry_run=dry_run, force=force, index=index).outcomes())
     if as_json:
         print_json(_document(run.path, dry_run, outcomes))
     else:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 SUM_BYTES = 4
 BLOCK_BYTES = 1 << 16
+# So much is tried at once, before it is looked at block by block.
+WHOLE_BYTES = 1 << 20
 # Below this number of rows one call a row is quicker; above this width it is always quicker.
 MIN_TABLE_ROWS = 48
 MAX_TABLE_BYTES = 64
@@ -81,7 +83,7 @@ def damaged_rows(data: Bytes, blank: bytes) -> NDArray[np.bool_]:
     """
     size = len(blank)
     damaged = np.zeros(len(data) // size, np.bool_)
-    if checksum(data) == _sum_of_valid_rows(blank, len(damaged)):
+    if len(data) <= WHOLE_BYTES and checksum(data) == _sum_of_valid_rows(blank, len(damaged)):
         return damaged
     rows_a_block = max(1, BLOCK_BYTES // size)
     for first in range(0, len(damaged), rows_a_block):
@@ -101,4 +103,11 @@ def _damaged_one_by_one(raw: Bytes) -> list[bool]:
 @lru_cache(maxsize=256)
 def _sum_of_valid_rows(blank: bytes, count: int) -> int:
     body = blank[:-SUM_BYTES]
-    return checksum((body + checksum(body).to_bytes(SUM_BYTES, "little")) * count)
+    row = body + checksum(body).to_bytes(SUM_BYTES, "little")
+    block = row * min(count, max(1, BLOCK_BYTES // len(row)))
+    rows_a_block = len(block) // len(row)
+    value = 0
+    for _ in range(count // rows_a_block if count else 0):
+        value = google_crc32c.extend(value, block)
+    rest = block[: count % rows_a_block * len(row)] if count else b""
+    return int(google_crc32c.extend(value, rest))

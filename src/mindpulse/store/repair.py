@@ -23,6 +23,7 @@ from mindpulse.store.files import OS_FILES, FileLayer, fill
 from mindpulse.store.folder import RUN_NAME, attempts_of, ranks_of
 from mindpulse.store.holding import Hold
 from mindpulse.store.index_format import INDEX_FOLDER, parse_index_name
+from mindpulse.store.index_writer import rebuild_index
 from mindpulse.store.notes import NOTES_NAME, NotesWriter
 from mindpulse.store.part_file import read_header
 from mindpulse.store.reader import series_files
@@ -63,6 +64,7 @@ class Repair:
         run_dir: the run.
         dry_run: say what would be done, and change nothing.
         force: also where a training might be writing and no lock can tell.
+        index: write the index of every file anew, too.
         files: the file system.
         clock: the time in seconds since the epoch.
 
@@ -77,10 +79,12 @@ class Repair:
         *,
         dry_run: bool = False,
         force: bool = False,
+        index: bool = False,
         files: FileLayer = OS_FILES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._run_dir, self._dry_run, self._force = run_dir, dry_run, force
+        self._index = index
         self._files, self._clock = files, clock
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -110,6 +114,7 @@ class Repair:
             done = [self._one(r, rank, attempt) for r in check_rank(folder) if not _fine(r)]
             if not self._dry_run:
                 self._note(folder, done)
+                self._write_indexes(folder, done)
             yield from done
         finally:
             hold.release()
@@ -172,6 +177,14 @@ class Repair:
             notes.sync()
         except OSError as error:
             raise StoreError(f"{folder / NOTES_NAME}: {error.strerror}") from error
+
+    def _write_indexes(self, folder: Path, done: list[Outcome]) -> None:
+        paths = {outcome.path for outcome in done if outcome.action == "rebuilt"}
+        if self._index:
+            paths = {path for path, _ in series_files(folder)}
+        for path in sorted(paths):
+            with suppress(StoreError, OSError):  # without an index the rows are read
+                rebuild_index(path)
 
     def _labels(self, path: Path, spec: SeriesSpec) -> tuple[SeriesSpec, str] | None:
         """The description of another file of the same series and shape, the nearest first."""
