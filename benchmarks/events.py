@@ -27,8 +27,8 @@ import numpy as np
 
 import common
 from events_worker import READERS
-from mindpulse.interop.events_encode import numeric_events, scalar_part
-from mindpulse.interop.events_messages import version_event
+from mindpulse.interop.events.encode import numeric_events, scalar_part
+from mindpulse.interop.events.messages import version_event
 from mindpulse.series import Rows
 
 TAGS = [f"loss{index}" if index else "loss" for index in range(10)]

@@ -24,14 +24,14 @@ Reader = Callable[[Path, str], Callable[[], int]]
 
 def mindpulse(path: Path, tag: str) -> Callable[[], int]:
     """Our reader, from nothing: the file is indexed, then the curve is read."""
-    from mindpulse.interop.events_run import EventsRun
+    from mindpulse.interop.events.run import EventsRun
 
     return lambda: len(EventsRun(path).series(tag))
 
 
 def checked_only(path: Path, tag: str) -> Callable[[], int]:
     """Our reader, without the curve: every checksum, every tag."""
-    from mindpulse.interop.events_run import EventsRun
+    from mindpulse.interop.events.run import EventsRun
 
     return lambda: EventsRun(path).files()[0].rows
 
@@ -40,7 +40,7 @@ def protobuf_loop(path: Path, tag: str) -> Callable[[], int]:
     """A straight loop: checksum and protobuf of each record, one tag kept."""
     import google_crc32c
 
-    from mindpulse.interop.events_frame import masked
+    from mindpulse.interop.events.frame import masked
 
     if "summary" in path.name:
         event_class, kind = _mindspore_event(), "scalar_value"

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mindpulse.interop.events_encode import numeric_events, scalar_part
-from mindpulse.interop.events_messages import version_event
+from mindpulse.interop.events.encode import numeric_events, scalar_part
+from mindpulse.interop.events.messages import version_event
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.folder import create_attempt
 from mindpulse.store.writer import RankWriter

@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorboard.compat.proto.event_pb2 import Event as TensorBoardEvent
 
-from mindpulse.interop.events_run import EventsRun
+from mindpulse.interop.events.run import EventsRun
 from mindpulse.series import Series
 
 WALL = 1.7e9

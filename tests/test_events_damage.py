@@ -13,7 +13,7 @@ from tensorboard.util.tensor_util import make_tensor_proto
 
 from event_samples import EVENTS, WALL, as_points, curve, framed, points, records, scalars, write
 from mindpulse.errors import UsageError
-from mindpulse.interop.events_run import EventsRun
+from mindpulse.interop.events.run import EventsRun
 
 DIALECTS = ("tensorboard", "mindspore")
 
@@ -156,8 +156,9 @@ def read_everything(path: Path) -> None:
         run = EventsRun(path)
     except UsageError:
         return
-    total = sum(len(run.series(tag, attempt="all")) for tag in run.specs())
-    assert total == sum(len(chunk.rows) for chunk in run.chunks())
+    for tag in run.specs():
+        blocks = run.blocks(tag, attempt="all")
+        assert len(run.series(tag, attempt="all")) == sum(len(block) for block in blocks)
     for tag in run.image_tags():
         for image in run.images(tag):
             image.data()

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mindpulse.interop
+import mindpulse.interop.events
 from event_samples import scalars, write
 from mindpulse.series import Rows, SeriesSpec
 
 MODULES = [
-    f"mindpulse.interop.{module.name}"
-    for module in pkgutil.iter_modules(mindpulse.interop.__path__)
-    if module.name.startswith("events_")
+    f"mindpulse.interop.events.{module.name}"
+    for module in pkgutil.iter_modules(mindpulse.interop.events.__path__)
 ]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mindinsight_env import environment
-from mindpulse.interop.events_histogram import Histogram
-from mindpulse.interop.events_writer import EventWriter
+from mindpulse.interop.events.histogram import Histogram
+from mindpulse.interop.events.writer import EventWriter
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, SeriesSpec
 from series_samples import FOCUS, rows_of

@@ -13,7 +13,7 @@ from event_samples import points
 from faulty_files import FaultyFiles
 from mindpulse import open_run
 from mindpulse.errors import UsageError
-from mindpulse.interop.events_run import EventsRun
+from mindpulse.interop.events.run import EventsRun
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, SeriesSpec
 from series_samples import FOCUS, rows_of

@@ -17,7 +17,6 @@ from tensorboard.util.tensor_util import make_tensor_proto
 from event_samples import (
     WALL,
     MindSporeEvent,
-    Points,
     all_points,
     as_points,
     assert_same,
@@ -29,10 +28,9 @@ from event_samples import (
     write,
 )
 from mindpulse.errors import UsageError
-from mindpulse.interop import events_scan
-from mindpulse.interop.events_frame import masked, next_head, unmasked
-from mindpulse.interop.events_run import EventsRun, sniff
-from mindpulse.series import Series
+from mindpulse.interop.events import scan as events_scan
+from mindpulse.interop.events.frame import masked, next_head, unmasked
+from mindpulse.interop.events.run import EventsRun, sniff
 
 DIALECTS = ("tensorboard", "mindspore")
 
@@ -520,21 +518,13 @@ def test_a_file_that_grows(tmp_path: Path) -> None:
 
 
 def test_last_reads_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindpulse.interop import events_index
+    from mindpulse.interop.events import index as events_index
 
     monkeypatch.setattr(events_index, "MARK_BYTES", 10_000)
     run = EventsRun(write(tmp_path, "tensorboard", curve("tensorboard", 9000)))
     for limit in (0, 1, 3, 1000, 9000, 10_000):
         whole = as_points(run.series("b"))
         assert as_points(run.last("b", limit)) == whole[max(0, 9000 - limit) :]
-
-
-def test_chunks_are_all_rows(tmp_path: Path) -> None:
-    path = write(tmp_path, "tensorboard", curve("tensorboard", 5000))
-    found: dict[str, Points] = {}
-    for chunk in EventsRun(tmp_path).chunks():
-        found.setdefault(chunk.spec.tag, []).extend(as_points(Series(chunk.spec, chunk.rows)))
-    assert_same(dict(sorted(found.items())), points(path, "tensorboard"))
 
 
 # What is no event file

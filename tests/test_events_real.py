@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mindpulse.errors import UsageError
-from mindpulse.interop.events_run import EventsRun
+from mindpulse.interop.events.run import EventsRun
 
 REAL = Path(__file__).parent.parent.parent / "shared" / "real"
 INDEX = REAL / "INDEX.md"

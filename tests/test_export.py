@@ -483,7 +483,7 @@ class Long(Run):
 export.open_run = lambda path: Long()
 if "parquet" in sys.argv:
     import pyarrow.parquet
-import mindpulse.interop.events_writer
+import mindpulse.interop.events.writer
 def peak():  # ru_maxrss would begin with that of the parent
     (line,) = [x for x in open("/proc/self/status") if x.startswith("VmHWM")]
     return int(line.split()[1]) * 1024

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import mindpulse.interop
+import mindpulse.interop.logs
+import mindpulse.interop.tables
 
 MODULES = [
     "mindpulse.cli.import_",
     *(
-        f"mindpulse.interop.{module.name}"
-        for module in pkgutil.iter_modules(mindpulse.interop.__path__)
-        if not module.name.startswith("events_")
+        f"{room.__name__}.{module.name}"
+        for room in (mindpulse.interop, mindpulse.interop.logs, mindpulse.interop.tables)
+        for module in pkgutil.iter_modules(room.__path__)
     ),
 ]
 

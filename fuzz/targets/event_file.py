@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from harness import REFUSED, file_with, folder
 
-from mindpulse.interop.events_frame import frame
-from mindpulse.interop.events_histogram import Histogram
-from mindpulse.interop.events_run import EventsRun
-from mindpulse.interop.events_writer import EventWriter
+from mindpulse.interop.events.frame import frame
+from mindpulse.interop.events.histogram import Histogram
+from mindpulse.interop.events.run import EventsRun
+from mindpulse.interop.events.writer import EventWriter
 from mindpulse.series import Rows, SeriesSpec
 
 NAMES = ("events.out.tfevents.1700000000.host", "events.out.events.summary.1700000000.0.host_MS")

@@ -42,7 +42,7 @@ from mindpulse.store.recording import RecorderStats, Recording
 from mindpulse.store.writer import RankWriter
 
 if TYPE_CHECKING:
-    from mindpulse.interop.events_mirror import Mirror
+    from mindpulse.interop.events.mirror import Mirror
 
 logger = logging.getLogger("mindpulse")
 
@@ -305,7 +305,7 @@ def _mirrors(
 ) -> list[Mirror]:
     if not wanted:  # the usual case: then nothing of the event files is loaded
         return []
-    from mindpulse.interop.events_mirror import Mirror
+    from mindpulse.interop.events.mirror import Mirror
 
     share = capacity_bytes // 4
     return [

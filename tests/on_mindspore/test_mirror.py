@@ -8,7 +8,7 @@ import mindspore as ms
 import numpy as np
 
 from mindpulse import open_run
-from mindpulse.interop.events_run import EventsRun
+from mindpulse.interop.events.run import EventsRun
 from mindpulse.mindspore import TransformerMonitor, attach
 from mindpulse.series import SeriesSpec
 from nets import batches, make_training

@@ -15,10 +15,10 @@ from mindspore.train.summary_pb2 import Event
 from PIL import Image
 
 from event_samples import MindSporeEvent, records
-from mindpulse.interop.events_histogram import Histogram
-from mindpulse.interop.events_run import EventsRun
-from mindpulse.interop.events_tensors import MS_TYPES
-from mindpulse.interop.events_writer import EventWriter
+from mindpulse.interop.events.histogram import Histogram
+from mindpulse.interop.events.run import EventsRun
+from mindpulse.interop.events.tensors import MS_TYPES
+from mindpulse.interop.events.writer import EventWriter
 from mindpulse.series import Rows, SeriesSpec
 
 STEPS = 40

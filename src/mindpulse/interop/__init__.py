@@ -10,12 +10,9 @@ Reading
     aliases       the name that a series gets
     collect       rows become a run: attempts, our names, what was left out
     loaded        the run, held in memory
-    text_log      what all text logs have in common
-    megatron mindformers deepspeed galore dllogger huggingface_console step_pairs
-    rows          which field is the step, the time, the rank
-    csv_table csv_files json_rows json_files exported huggingface msprobe
-Event files
-    events_*      of TensorBoard and MindSpore, read and written
+    logs/         text logs, a module for each tool
+    tables/       CSV, JSON and what is made of them
+    events/       event files of TensorBoard and MindSpore, read and written
 
 Nothing is imported before it is used: the training process takes its event writers from here.
 """

@@ -7,21 +7,16 @@ from pathlib import Path
 from typing import Protocol
 
 from mindpulse.errors import FormatError, StoreError, UsageError
-from mindpulse.interop import (
-    csv_files,
+from mindpulse.interop.found import Found
+from mindpulse.interop.logs import (
     deepspeed,
     dllogger,
     galore,
-    huggingface,
     huggingface_console,
-    json_files,
-    json_rows,
     megatron,
     mindformers,
-    msprobe,
     step_pairs,
 )
-from mindpulse.interop.found import Found
 from mindpulse.interop.source import (
     MAX_LOG_LINE_BYTES,
     is_binary,
@@ -30,6 +25,7 @@ from mindpulse.interop.source import (
     read_head,
     shown,
 )
+from mindpulse.interop.tables import csv_files, huggingface, json_files, json_rows, msprobe
 from mindpulse.store.format import MAGIC
 from mindpulse.store.run import Run
 
@@ -74,7 +70,7 @@ def identify_file(path: Path) -> Found:
         FormatError: it is nothing that MindPulse reads, or empty, or a pointer of Git LFS; the
             message quotes its beginning.
     """
-    from mindpulse.interop import events_run
+    from mindpulse.interop.events import run as events_run
 
     if events_run.sniff(raw_head(path), path):
         why = "its first record has the length and checksums of an event file"

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindpulse.errors import FormatError, UsageError
-from mindpulse.interop import huggingface, msprobe
 from mindpulse.interop.detect import EVENTS, EVENTS_TITLE, identify_or_none, understood
-from mindpulse.interop.events_names import event_files
+from mindpulse.interop.events.names import event_files
 from mindpulse.interop.found import Found
-from mindpulse.interop.huggingface import STATE_NAME
 from mindpulse.interop.loaded import Key, LoadedRun
+from mindpulse.interop.tables import huggingface, msprobe
+from mindpulse.interop.tables.huggingface import STATE_NAME
 from mindpulse.series import Series
 from mindpulse.store.notes import Note
 
@@ -85,7 +85,7 @@ def _events(folder: Path, in_folder: bool) -> list[Found]:
 
 
 def _events_in(place: Path) -> Found:
-    from mindpulse.interop import events_run
+    from mindpulse.interop.events import run as events_run
 
     why = "event files in it or in its folders of ranks"
     return Found(place, EVENTS, EVENTS_TITLE, why, lambda: events_run.EventsRun(place))

@@ -15,8 +15,8 @@ from mindpulse.cli.exports.files import TEXT_VALUES, pieces
 from mindpulse.cli.exports.source import Piece, Source
 from mindpulse.cli.output import hidden_path
 from mindpulse.errors import StoreError
-from mindpulse.interop.events_bars import Bars, bars_in
-from mindpulse.interop.events_writer import EventWriter
+from mindpulse.interop.events.bars import Bars, bars_in
+from mindpulse.interop.events.writer import EventWriter
 
 FOLDERS = ("tensorboard", "mindspore")
 

@@ -1,0 +1,1 @@
+"""Text logs: what was printed while a training ran. `text_log` has what all of them share."""
