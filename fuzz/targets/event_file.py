@@ -30,8 +30,7 @@ def read(run: EventsRun) -> None:
     for tag in run.specs():
         whole = run.series(tag, attempt="all")
         assert len(run.last(tag, 3, attempt="all")) == min(3, len(whole))
-    for chunk in run.chunks():
-        assert len(chunk.rows)
+        assert sum(len(block) for block in run.blocks(tag, attempt="all")) == len(whole)
     for tag in run.image_tags():
         for image in run.images(tag):
             image.data()

@@ -8,6 +8,7 @@ Bytes
     names      tag <-> file name
     index_format  the bytes of an index
     salvage    the header of a file, out of its rows
+    breaks     rows that stand out of line
 Writing
     files      the file system, made to be faked
     backlog    rows that wait, and rows that may not be on the disk yet

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mindpulse.errors import StoreError
 from mindpulse.series import Rows, SeriesSpec
+from mindpulse.store.breaks import MAX_BREAKS, next_line, rows_between
 from mindpulse.store.codec import RowCodec
 from mindpulse.store.format import PAYLOAD_OFFSET, Header
 from mindpulse.store.part_file import PartFile, read_rows
@@ -66,7 +67,7 @@ def read_file(path: Path) -> FileContent:
         none = np.empty(0, np.bool_)
         return FileContent(path, None, Rows.empty(1), none, part.size, part.size, part.problem)
     rows, damaged = read_rows(part)
-    torn = max(0, part.body) % part.codec.row_bytes
+    torn = part.line.torn_bytes
     return FileContent(path, part.header, rows, damaged, part.size, torn, part.problem)
 
 
@@ -108,7 +109,7 @@ class FileTail:
         self.damaged_rows = 0
         self.problem = ""
         self.restarts += 1
-        self._offset = 0
+        self._offset = self._breaks = 0
         self._seen: tuple[int, ...] = ()
         # Bytes that tell this file from another: of its header, and of the last row that was read.
         self._marks: list[tuple[int, bytes]] = []
@@ -160,15 +161,32 @@ class FileTail:
         codec = RowCodec(self.header.spec) if self.header else None
         if codec is None:
             return self._nothing()
+        found = [self._in_line(fd, size, codec)]
+        while self._moved_on(fd, size, codec):
+            found.append(self._in_line(fd, size, codec))
+        self._mark(fd)
+        return Rows.concat(found)
+
+    def _in_line(self, fd: int, size: int, codec: RowCodec) -> Rows:
         stretch = Stretch(fd, self._offset, codec.layout)
         pieces = stretch.pieces(0, (size - self._offset) // codec.row_bytes)
         copies = [(codec.rows_of(piece.rows), _whole(piece)) for piece in pieces]
         if not copies:
             return self._nothing()
         whole = np.concatenate([mask for _, mask in copies])
-        found = self._take(fd, Rows.concat([rows for rows, _ in copies]), whole, codec.row_bytes)
-        self._mark(fd)
-        return found
+        return self._take(fd, Rows.concat([rows for rows, _ in copies]), whole, codec.row_bytes)
+
+    def _moved_on(self, fd: int, size: int, codec: RowCodec) -> bool:
+        """Whether the rows go on out of line, and nothing is waited for before that."""
+        if self._patience.waits or self._breaks == MAX_BREAKS:
+            return False
+        after = next_line(fd, self._offset, size, codec.layout)
+        if after is None:
+            return False
+        self.damaged_rows += rows_between(self._offset, after, codec.row_bytes)
+        self._offset = after
+        self._breaks += 1
+        return True
 
     def _read_header(self, fd: int) -> bool:
         part = PartFile.of(self.path, fd)

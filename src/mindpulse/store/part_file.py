@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mindpulse.errors import FormatError, StoreError
 from mindpulse.series import Rows
+from mindpulse.store.breaks import Line, line_up
 from mindpulse.store.codec import RowCodec
 from mindpulse.store.crc import SUM_BYTES
 from mindpulse.store.format import PAYLOAD_OFFSET, Header, decode_header
@@ -25,6 +26,7 @@ _HEADER_BYTES = 1 << 12
 _FEW_FILES = 4
 # As much of a file with a damaged beginning is searched for a whole row.
 _SEARCHED_BYTES = 1 << 26
+_EMPTY = Line((), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class PartFile:
         size: bytes of the file.
         mark: the checksum of the metadata: the last bytes of the header. Another file may take
             the name of this one, even its number.
+        line: where its rows stand.
 
     Example:
         >>> part = PartFile.at(Path(folder) / "train_loss.ms")
@@ -50,6 +53,7 @@ class PartFile:
     problem: str
     size: int
     mark: bytes
+    line: Line = _EMPTY
 
     @classmethod
     def at(cls, path: Path) -> PartFile:
@@ -66,7 +70,10 @@ class PartFile:
         """The same for a file that is open."""
         size = os.fstat(fd).st_size
         header, problem = _read_header(path, fd, size)
-        return cls(path, header, problem, size, _mark(fd, header))
+        line = _EMPTY
+        if header is not None:
+            line = line_up(fd, header.size, size, RowCodec(header.spec).layout)
+        return cls(path, header, problem, size, _mark(fd, header), line)
 
     @property
     def codec(self) -> RowCodec:
@@ -80,14 +87,9 @@ class PartFile:
         return RowCodec(self.header.spec)
 
     @property
-    def body(self) -> int:
-        """Bytes behind the header."""
-        return self.size - (self.header.size if self.header else 0)
-
-    @property
     def count(self) -> int:
-        """Number of whole rows, damaged ones included."""
-        return max(0, self.body) // self.codec.row_bytes if self.header else 0
+        """Number of rows that are all there, damaged ones included."""
+        return self.line.count
 
     def pieces(
         self, first: int = 0, stop: int | None = None, most: int | None = None
@@ -118,7 +120,7 @@ class PartFile:
                 header = PartFile.of(self.path, fd).header
             if header is None or header.spec != codec.spec:
                 raise StoreError(f"{self.path} was replaced while it was read: try again")
-            yield Stretch(fd, header.size, codec.layout)
+            yield Stretch(fd, header.size, codec.layout, self.line.breaks)
 
 
 @contextmanager

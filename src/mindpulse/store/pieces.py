@@ -39,6 +39,14 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Break:
+    """A new line of rows: row `position` begins at byte `offset`, and the later ones behind it."""
+
+    position: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stretch:
     """Where rows lie in an open file.
 
@@ -46,11 +54,13 @@ class Stretch:
         fd: the file.
         start: offset of row 0.
         layout: of a row.
+        breaks: where rows stand out of line, in order.
     """
 
     fd: int
     start: int
     layout: Layout
+    breaks: tuple[Break, ...] = ()
 
     def pieces(self, first: int, stop: int, most: int | None = None) -> Iterator[Piece]:
         """The rows `first` to `stop` in order; fewer if the file turns out to be shorter.
@@ -75,6 +85,7 @@ class Stretch:
         while first < stop:
             buffer = self._buffer(stop - first, most)
             begin = max(first, stop - len(buffer) // self.row_bytes)
+            begin = max([begin, *(b.position for b in self.breaks if b.position < stop)])
             piece = self._read(buffer, begin, stop)
             if len(piece):
                 yield piece
@@ -82,7 +93,7 @@ class Stretch:
             most = most and 4 * most
 
     def read(self, first: int, count: int) -> Piece:
-        """Rows at once, in memory of their own; fewer if the file is shorter."""
+        """Rows at once, in memory of their own; fewer if the file or their line is shorter."""
         return self._read(np.empty(count * self.row_bytes, np.uint8), first, first + count)
 
     @property
@@ -90,13 +101,20 @@ class Stretch:
         """Length of a row."""
         return len(self.layout.blank)
 
+    def _offset(self, position: int) -> int:
+        line = Break(0, self.start)
+        for later in self.breaks:
+            line = later if later.position <= position else line
+        return line.offset + (position - line.position) * self.row_bytes
+
     def _buffer(self, rows: int, most: int | None) -> NDArray[np.uint8]:
         count = max(1, min(rows, PIECE_BYTES // self.row_bytes, most or rows))
         return np.empty(count * self.row_bytes, np.uint8)
 
     def _read(self, buffer: NDArray[np.uint8], first: int, stop: int) -> Piece:
+        stop = min([stop, *(b.position for b in self.breaks if b.position > first)])
         wanted = min(len(buffer), (stop - first) * self.row_bytes)
-        got = _read_into(self.fd, buffer[:wanted], self.start + first * self.row_bytes)
+        got = _read_into(self.fd, buffer[:wanted], self._offset(first))
         raw = buffer[: got // self.row_bytes * self.row_bytes]
         damaged = crc.damaged_rows(raw, self.layout.blank)
         return Piece(first, raw.view(self.layout.dtype), ~damaged if damaged.any() else None)

@@ -78,6 +78,11 @@ class RowSearch:
                 at = self._skip(found, at)
         return found
 
+    def next_row(self, at: int, base: int = 0) -> int | None:
+        """Where the next whole row begins, from byte `at` on; `base` is added. None if nowhere."""
+        found = self._next(at)
+        return None if found is None else base + found
+
     def _keep(self, found: Found, rows: bytes) -> None:
         found.pieces.append(rows)
         found.rows += len(rows) // self._size
