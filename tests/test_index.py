@@ -228,6 +228,20 @@ def test_a_fault_costs_the_index_and_no_row(tmp_path: Path, fault: int) -> None:
     assert [note.kind for note in run.notes()] in ([], ["index_given_up"])
 
 
+@pytest.mark.parametrize("error", [MemoryError("full"), OverflowError("too large")])
+def test_an_error_while_summing_up_costs_the_index_and_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(index_writer, "_summary", fail)
+    written(tmp_path, LOSS, rows_of(LOSS, range(40_000)), 10_000)
+    run = open_folder(tmp_path)
+    assert run.series("train_loss").steps.tolist() == list(range(40_000))
+    assert [note.kind for note in run.notes()] == ["index_given_up"]
+
+
 def test_a_new_part_under_an_old_name_begins_its_index_anew(tmp_path: Path) -> None:
     folder = create_attempt(tmp_path)
     writer = RankWriter(folder, 0, 1)

@@ -74,7 +74,7 @@ class IndexWriter:
             while rows >= self._due:
                 self._add_portion(self._portion)
                 self._due = (self._entries[0] + self._portion) * BLOCK_ROWS
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ArithmeticError, MemoryError) as error:
             self._due = float("inf")
             return str(error) or type(error).__name__
         return ""

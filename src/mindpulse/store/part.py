@@ -87,6 +87,8 @@ class SeriesWriter:
             rows, blocks = self.waiting.front(WRITE_BYTES // self._codec.row_bytes)
             written = self._write_some(rows)
             self.waiting.take(blocks, rows[written:])
+            if written:
+                self._tell_index()
 
     def sync(self) -> None:
         """Waits until the rows are on the disk.
@@ -157,10 +159,12 @@ class SeriesWriter:
         if count:
             self._unsynced.append(rows[:count])
         self.rows_written += self.waiting.never_written(count)
-        self._tell_index(file)
         return count
 
-    def _tell_index(self, file: OpenFile) -> None:
+    def _tell_index(self) -> None:
+        file = self._file
+        if file is None:
+            return
         rows = (file.size - file.header_bytes) // self._codec.row_bytes
         problem = file.index.grew(rows)
         if problem:
