@@ -123,9 +123,9 @@ class Recorder:
         )
         self._clock, self._capacity_bytes = clock, capacity_bytes
         self._queue: deque[Entry | _Flush] = deque()
-        # Two counters with one writer each need no lock.
-        self._bytes_in = self._bytes_out = 0
-        self._overflowed = 0
+        # Counters that only grow, each with one writer, need no lock.
+        self._bytes_in = self._bytes_dropped = self._bytes_taken = 0
+        self._overflowed = self._overflow_counted = 0
         self._periodic: list[_Periodic] = []
         self._wake = threading.Event()
         self._closed = False
@@ -197,15 +197,17 @@ class Recorder:
             return
         self._bytes_in += size
         self._queue.append(entry)
-        waiting = self._bytes_in - self._bytes_out
-        if waiting > self._capacity_bytes // 2:
+        if self._bytes_waiting > self._capacity_bytes // 2:
             self._wake.set()
-            if waiting > self._capacity_bytes:
-                self._drop_oldest()
+            self._drop_oldest()
+
+    @property
+    def _bytes_waiting(self) -> int:
+        return self._bytes_in - self._bytes_dropped - self._bytes_taken
 
     def _drop_oldest(self) -> None:
         """The thread is stuck, in a hanging disk perhaps: memory must stay bounded."""
-        while self._queue and self._bytes_in - self._bytes_out > self._capacity_bytes:
+        while self._queue and self._bytes_waiting > self._capacity_bytes:
             try:
                 entry = self._queue.popleft()
             except IndexError:
@@ -213,7 +215,7 @@ class Recorder:
             if isinstance(entry, _Flush):
                 entry.done.set()
                 continue
-            self._bytes_out += size_of(entry)
+            self._bytes_dropped += size_of(entry)
             self._overflowed += rows_in(entry)
 
     def _run(self) -> None:
@@ -249,9 +251,10 @@ class Recorder:
 
     def _drain(self) -> None:
         """Takes all entries; a flush request is answered when those before it are written."""
-        overflowed, self._overflowed = self._overflowed, 0
-        if overflowed:
-            self._recording.count_lost(overflowed)
+        overflowed = self._overflowed
+        if overflowed > self._overflow_counted:
+            self._recording.count_lost(overflowed - self._overflow_counted)
+            self._overflow_counted = overflowed
         entries: list[Entry] = []
         for entry in self._queued():
             if isinstance(entry, _Flush):
@@ -284,7 +287,7 @@ class Recorder:
             except IndexError:
                 return
             if not isinstance(entry, _Flush):
-                self._bytes_out += size_of(entry)
+                self._bytes_taken += size_of(entry)
             yield entry
 
     def _guarded(self, call: Callable[[], object]) -> None:
