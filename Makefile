@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 SECONDS ?= 60
-BENCHMARKS = training_thread overhead read events export compare
+BENCHMARKS = training_thread overhead read events export compare report rules
 
 .PHONY: help demo test test-fast lint format bench bench-quick bench-durability fuzz venv clean
 

@@ -18,6 +18,7 @@ from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.reader import Chunk, RunTail
 from mindpulse.summary import SummaryRecord
+from mindpulse.testing import write_run as run_of_arrays
 from synthetic import HEAD_COLUMNS, LAYERS, write_run
 from test_cli_group import call
 
@@ -315,3 +316,16 @@ def test_demo_offers_the_faults_that_there_are() -> None:
     from mindpulse.demo.faults import FAULTS
 
     assert set(cli_demo.FAULTS) == set(FAULTS)
+
+
+def test_a_run_without_rows_says_so_and_a_file_without_any_needs_no_repair(tmp_path: Path) -> None:
+    run_of_arrays(tmp_path / "run", train_loss=[1.0, 2.0], grad_norm=[1.0])
+    target = tmp_path / "run" / "attempt-0001" / "rank-0000" / "train_loss.ms"
+    target.write_bytes(b"")
+    result = call("analyze", tmp_path / "run")
+    assert result.exit_code == 1
+    assert "train_loss.ms: the file is empty" in result.stdout
+    assert "mindpulse repair" not in result.stdout  # it would leave the file as it is
+    run_of_arrays(tmp_path / "begun", train_loss=np.empty(0))
+    result = call("analyze", tmp_path / "begun")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no series yet")

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from mindpulse.cli import main
 from mindpulse.cli.group import COMMANDS
+from mindpulse.testing import write_run as run_of_arrays
 from synthetic import write_run
 
 RULE = """
@@ -89,7 +90,7 @@ def test_a_folder_that_is_no_run_is_named_in_one_line(name: str, tmp_path: Path)
     [
         (["nosuch"], "No such command"),
         (["query", "DIR"], "--tag"),
-        (["query", "DIR", "--tag", "train_los"], "did you mean train_loss"),
+        (["query", "DIR", "--tag", "train_los"], "did you mean 'train_loss'?"),
         (["query", "DIR", "--tag", "train_loss", "--rank", "7"], "rank 7"),
         (["query", "DIR", "--tag", "train_loss", "--attempt", "x"], "'x'"),
         (["query", "DIR", "--tag", "train_loss", "--attempt", "9"], "attempt 9"),
@@ -97,6 +98,7 @@ def test_a_folder_that_is_no_run_is_named_in_one_line(name: str, tmp_path: Path)
         (["export", "DIR", "--tags", "grad_nrom"], "grad_norm"),
         (["export", "DIR", "--format", "xls"], "xls"),
         (["report", "DIR", "--fail-under", "200"], "200"),
+        (["report", "DIR", "--json", "--output", "-"], "use --format json"),
         (["watch", "DIR", "--once", "--act", "explode"], "explode"),
         (["analyze", "DIR", "--layer", "77"], "77"),
         (["demo", "gpt"], "gpt"),
@@ -170,3 +172,101 @@ def test_json_is_one_strict_document(words, run: Path, tmp_path: Path) -> None:
     result = call(*words, "--json")
     assert result.exit_code == 0
     json.loads(result.stdout, parse_constant=pytest.fail)
+
+
+OUTPUTS = [
+    ["--help"],
+    ["query", "--help"],
+    ["analyze", "DIR"],
+    ["query", "DIR", "--tag", "train_loss", "--limit", "0"],
+    ["report", "DIR", "--output", "-"],
+    ["compare", "DIR", "DIR"],
+    ["compare", "DIR", "DIR", "--json"],
+]
+
+
+@pytest.mark.parametrize("words", OUTPUTS, ids=" ".join)
+def test_a_reader_that_has_gone_is_no_finding(words: list[str], run: Path) -> None:
+    command = [str(run) if word == "DIR" else word for word in words]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run(
+            [sys.executable, "-m", "mindpulse.cli", *command],
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("words", OUTPUTS, ids=" ".join)
+def test_a_full_disk_behind_the_output_is_told(words: list[str], run: Path) -> None:
+    command = [str(run) if word == "DIR" else word for word in words]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mindpulse.cli", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"mindpulse: the output: No space left on device\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gbk"])
+def test_json_and_pages_are_whole_in_every_encoding(encoding: str, tmp_path: Path) -> None:
+    run_of_arrays(tmp_path / "run", **{"\u635f\u5931\U0001f600\xe9": [1.0]})
+    words = ["query", tmp_path / "run", "--tag", "\u635f\u5931\U0001f600\xe9", "--json"]
+    found = json.loads(process(*words, PYTHONIOENCODING=encoding).stdout.decode(encoding))
+    assert found["tag"] == "\u635f\u5931\U0001f600\xe9"
+    words = ["report", tmp_path / "run", "--output", "-", "--lang", "zh"]
+    page = process(*words, PYTHONIOENCODING=encoding).stdout.decode("utf-8")
+    assert "\u8bad\u7ec3\u5065\u5eb7\u62a5\u544a" in page
+
+
+def test_ctrl_c_is_no_finding(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mindpulse.cli.query.open_run", interrupted)
+    result = call("query", run, "--tag", "train_loss")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "\nmindpulse: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "DIR", "DIR", "--limit", "nan"],
+        ["compare", "DIR", "DIR", "--band", "nan"],
+        ["compare", "DIR", "DIR", "--tolerance", "nan"],
+        ["compare", "DIR", "DIR", "--target", "inf"],
+        ["report", "DIR", "--fail-under", "nan"],
+        ["query", "DIR", "--sql", "select 1", "--timeout", "inf"],
+    ],
+    ids=" ".join,
+)
+def test_nan_and_infinity_are_no_settings(words: list[str], run: Path) -> None:
+    result = call(*(run if word == "DIR" else word for word in words))
+    assert result.exit_code == 2
+    assert f"{words[-1]!r}: use a finite number" in result.stderr
+
+
+def test_a_report_goes_to_where_a_link_points(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.md").symlink_to("real.md")
+    assert call("report", run, "--output", tmp_path / "link.md").exit_code == 0
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "real.md").read_text("utf-8").startswith("# ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.md", "real.md"]
+
+
+def test_a_pipe_is_written_and_stays(run: Path, tmp_path: Path) -> None:
+    """What held for a pipe held for `/dev/null` too: it was replaced by a file."""
+    pipe = tmp_path / "pipe.md"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    assert call("report", run, "--output", pipe).exit_code == 0
+    assert reader.communicate()[0].startswith(b"# ")
+    assert pipe.is_fifo()

@@ -577,3 +577,13 @@ def test_a_run_that_explodes_is_told_as_it_is() -> None:
     assert found.verdict.values["difference"] == "49"
     assert courses(found).capped
     assert not courses(compare(side(falling), side(falling), Settings())).capped
+
+
+@pytest.mark.parametrize("base", [2**53, 2**60, 2**62, 2**63 - 20_000, -(2**63)])
+@pytest.mark.parametrize("align", ["step", "progress"])
+def test_steps_that_are_equal_as_floats_are_no_error(base: int, align: Any) -> None:
+    for count, every in ((300, 1), (300, 50), (5, 1)):
+        steps = base + every * np.arange(count, dtype=np.int64)
+        values = 2 + 8 * np.exp(-np.arange(count) / count)
+        sides = [Side(curve_of("a", steps, np.zeros(count), values + up)) for up in (0.0, 3.0)]
+        assert compare(*sides, Settings(align=align)).verdict.state in ("worse", "unknown")

@@ -18,7 +18,8 @@ from mindpulse.store.index_format import index_path
 from mindpulse.store.index_writer import rebuild_index
 from mindpulse.store.one_file import FileTail, read_file
 from mindpulse.store.overview import overview_of
-from mindpulse.store.reader import RunTail
+from mindpulse.store.reader import Chunk, RunTail
+from mindpulse.testing import write_run
 from run_files import part_path, write_part
 from series_samples import FOCUS, LOAD, LOSS, assert_same, rows_of
 
@@ -133,3 +134,19 @@ def test_a_file_of_noise_takes_no_time(tmp_path: Path) -> None:
     os.utime(path, (0, 0))
     assert len(read_file(path).rows) == 2
     assert len(FileTail(path).poll()) == 2
+
+
+@pytest.mark.parametrize("left", range(6))
+def test_a_file_whose_header_was_cut_out_gives_its_rows(tmp_path: Path, left: int) -> None:
+    """The first row begins with the file, or a few bytes behind it."""
+    write_run(tmp_path, train_loss=np.arange(500.0), grad_norm=np.arange(500.0))
+    path = tmp_path / "attempt-0001" / "rank-0000" / "train_loss.ms"
+    path.write_bytes(path.read_bytes()[start_of(path) - left :])
+    os.utime(path, (0, 0))  # nobody writes it: what is wrong will stay so
+    run = open_folder(tmp_path)
+    assert run.series("train_loss").values.tolist() == list(range(500))
+    assert run.last("train_loss", 2).values.tolist() == [498, 499]
+    chunks = [chunk for chunk in RunTail(tmp_path).poll() if isinstance(chunk, Chunk)]
+    assert [chunk.rows.values.sum() for chunk in chunks] == [124750, 124750]
+    assert [report.rows for report in run.files()] == [500, 500]
+    assert list(run.specs()) == ["grad_norm", "train_loss"]

@@ -24,12 +24,16 @@ from mindpulse.cli.exports import source as export_source
 from mindpulse.cli.exports.files import column_names, pieces, texts, write_csv
 from mindpulse.cli.exports.parquet import groups
 from mindpulse.cli.options import StepRange
-from mindpulse.cli.output import progress_rows
+from mindpulse.cli.output import progress
 from mindpulse.errors import StoreError
+from mindpulse.interop import open_run
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, Series, SeriesSpec
+from mindpulse.store.folder import create_attempt
 from mindpulse.store.folder_run import open_folder
 from mindpulse.store.run import Run
+from mindpulse.store.writer import RankWriter
+from mindpulse.testing import write_run as run_of_arrays
 from test_cli_group import call
 
 FORMATS = ("csv", "json", "parquet", "tensorboard", "mindspore")
@@ -124,13 +128,17 @@ def test_json_holds_every_bit_and_is_strict(odd: Path, tmp_path: Path) -> None:
     files = exported(odd, tmp_path, "--format", "json")
     text = only(files, "loss").read_text("utf-8")
     told = json.loads(text, parse_constant=pytest.fail)
-    assert {key: told[key] for key in ("tag", "unit", "axes", "columns")} == {
+    rows = ["steps", "wall_times", "values"]
+    assert list(told)[-3:] == rows
+    assert {key: told[key] for key in told if key not in rows} == {
         "tag": SCALAR.tag,
+        "plugin": SCALAR.plugin,
         "unit": "nats",
         "axes": [],
         "columns": [],
+        "dtype": SCALAR.dtype,
+        "reduction": SCALAR.reduction,
     }
-    assert list(told)[4:] == ["steps", "wall_times", "values"]
     assert told["steps"] == ODD_STEPS.tolist()
     assert np.array_equal(bits([float(value) for value in told["values"]]), bits(ODD_VALUES))
     wide = json.loads(only(files, "wide").read_text("utf-8"), parse_constant=pytest.fail)
@@ -183,7 +191,6 @@ def test_tensorboard_reads_every_bit(odd: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format_", ["tensorboard", "mindspore"])
 def test_event_files_come_back_as_runs(format_: str, odd: Path, tmp_path: Path) -> None:
-    from mindpulse.interop import open_run
 
     exported(odd, tmp_path, "--format", format_)
     back = open_run(tmp_path).series(SCALAR.tag)
@@ -466,6 +473,9 @@ from pathlib import Path
 from mindpulse.cli import export
 from mindpulse.cli.group import main
 from mindpulse.series import Rows, Series, SeriesSpec
+from mindpulse.store.folder import create_attempt
+from mindpulse.store.writer import RankWriter
+from mindpulse.testing import write_run as run_of_arrays
 from mindpulse.store.run import Run
 spec = SeriesSpec("w", axes=("c",), columns=tuple((str(i),) for i in range(50)), dtype="float32")
 class Long(Run):
@@ -519,7 +529,7 @@ def test_progress_counts_rows(ranks: Path, tmp_path: Path, monkeypatch) -> None:
     assert [len(rows) for blocks in found for rows in blocks] == [1]
     assert sum(counted) == 6
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress_rows("exporting", lambda: 10) as count:
+    with progress("exporting", lambda: 10) as count:
         count(4)
 
 
@@ -551,3 +561,40 @@ def test_examples_run(name: str) -> None:
     tried = doctest.testmod(importlib.import_module(f"mindpulse.cli.{name}"))
     assert tried.attempted > 0
     assert tried.failed == 0
+
+
+def test_json_read_back_as_a_run_is_the_same_series(tmp_path: Path) -> None:
+    """Without its type a float32 would come back as the double of the same digits."""
+    spec = SeriesSpec("load", "vector", "s", ("cpu",), (("0",), ("1",)), "float32", "max")
+    writer = RankWriter(create_attempt(tmp_path / "run"), 0, 1)
+    values = np.array([[0.1, np.nan], [1e-45, -0.0]], np.float32)
+    writer.append(spec, Rows(np.arange(2), np.array([1.5, np.nan]), values))
+    writer.close()
+    files = exported(tmp_path / "run", tmp_path / "out", "--format", "json")
+    back = open_run(only(files, "load")).series("load")
+    assert back.spec == spec
+    assert np.array_equal(bits(back.rows.values, "float32"), bits(values, "float32"))
+
+
+def test_what_is_not_whole_is_told(tmp_path: Path) -> None:
+    run_of_arrays(tmp_path / "run", train_loss=np.arange(50.0), grad_norm=np.arange(50.0))
+    path = tmp_path / "run" / "attempt-0001" / "rank-0000" / "train_loss.ms"
+    path.write_bytes(path.read_bytes()[:20])
+    result = call("export", tmp_path / "run", "--output-dir", tmp_path / "out")
+    assert result.exit_code == 0
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["grad_norm.csv"]
+    assert f"not whole: {path}: the file ends within its header" in result.stderr
+    result = call("query", tmp_path / "run", "--tag", "train_loss")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{path}: the file ends within its header" in result.stderr
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_long_tags_find_a_name(format_: str, tmp_path: Path) -> None:
+    """Encoded, 66 Chinese characters are 594 bytes; file systems take 255."""
+    tags = ["\u635f" * 66, "\u635f" * 65 + "\u5931"]
+    run_of_arrays(tmp_path / "run", **{tag: [1.0, 2.0] for tag in tags})
+    files = exported(tmp_path / "run", tmp_path / "out", "--format", format_)
+    assert len(files) == 2
+    if format_ == "json":
+        assert {json.loads(path.read_text("utf-8"))["tag"] for path in files.values()} == set(tags)

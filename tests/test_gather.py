@@ -16,7 +16,9 @@ from mindpulse.series import Rows, Series, SeriesSpec
 from mindpulse.store import pieces
 from mindpulse.store.folder_run import FolderRun, open_folder
 from mindpulse.store.merge import join
+from mindpulse.store.notes import NOTES_NAME, encode_note
 from mindpulse.store.part_file import PartFile
+from mindpulse.store.reader import NotesTail
 from mindpulse.store.repeats import repeated_rows
 from run_files import part_path, write_part
 from series_samples import FOCUS, LOSS, assert_same, rows_of
@@ -193,3 +195,23 @@ def test_a_file_that_is_replaced_by_another_series_is_told(tmp_path: Path) -> No
     copy.replace(path)
     with pytest.raises(StoreError, match="was replaced while it was read"):
         next(part.pieces())
+
+
+def test_notes_are_read_again_when_there_are_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for attempt, steps in ((1, range(30)), (2, range(20, 25))):
+        write_part(part_path(tmp_path, LOSS, attempt), LOSS, rows_of(LOSS, steps), attempt=attempt)
+    notes = part_path(tmp_path, LOSS, attempt=2).parent / NOTES_NAME
+    notes.write_bytes(encode_note({"kind": "start", "step": 15}))
+    run, read = open_folder(tmp_path), list[Path]()
+    tail = NotesTail.poll
+    monkeypatch.setattr(NotesTail, "poll", lambda self: read.append(self._path) or tail(self))
+    for _ in range(3):
+        assert run.series("train_loss").steps.tolist() == [*range(15), *range(20, 25)]
+    assert read == [notes]
+    with notes.open("ab") as file:
+        file.write(encode_note({"kind": "start", "step": 10}))
+    assert run.series("train_loss").steps.tolist() == [*range(10), *range(20, 25)]
+    notes.unlink()
+    assert run.series("train_loss").steps.tolist() == list(range(25))

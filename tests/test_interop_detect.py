@@ -119,7 +119,10 @@ def test_a_folder_with_several_things_lists_them(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_says_what_is_understood(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no run: no file.*a Megatron log"):
+    with pytest.raises(UsageError, match=r"is empty: no run has begun in it"):
+        open_run(tmp_path)
+    (tmp_path / "code").mkdir()
+    with pytest.raises(UsageError, match=r"holds no run: no file.*'code'.*a Megatron log"):
         open_run(tmp_path)
 
 
@@ -191,3 +194,51 @@ def test_what_waits_for_rows_refuses_files_of_others(tmp_path: Path, call: list[
         done = CliRunner().invoke(main, [call[0], str(place), *call[1:]])
         assert done.exit_code == 2
         assert "was not written by MindPulse" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"jobInfo": "NA", "rank_id": 0, "cpuNums": 192}',
+        '{"FLOPs": 8167.7, "FLOPS": 9868.9}\n',
+        '{"step13": {"p2p": {"size": 12}}}',
+    ],
+)
+def test_a_lone_object_without_a_step_is_no_row(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "info.json"
+    path.write_text(text)
+    with pytest.raises(FormatError, match="no line in it is a step of a training"):
+        open_run(path)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"iteration": 3, "lr": 0.1}', '{"train/loss": 2.5}\n', '{"lr": 0.1}\n{"lr": 0.2}\n']
+)
+def test_rows_of_a_training_that_has_just_begun(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(text)
+    assert identify(path).kind == "json-rows"
+
+
+@pytest.mark.parametrize("around", ["[{}]", '{{"traceEvents": [{}]}}'])
+def test_the_trace_of_a_profiler_is_called_what_it_is(tmp_path: Path, around: str) -> None:
+    path = tmp_path / "trace_view.json"
+    path.write_text(around.format('{"name": "MatMul", "pid": 7, "ts": 12.5, "dur": 3, "ph": "X"}'))
+    with pytest.raises(FormatError, match="a profiler's trace of events"):
+        open_run(path)
+
+
+def test_the_name_of_the_other_tool_is_understood_by_the_commands(tmp_path: Path) -> None:
+    path = sample(tmp_path, "hugging-face-trainer-state")
+    ours = [str(path), "--tag", "train_loss", "--json"]
+    theirs = [str(path), "--tag", "loss", "--json"]
+    runner = CliRunner()
+    found = [runner.invoke(main, ["query", *words]) for words in (ours, theirs)]
+    assert [result.exit_code for result in found] == [0, 0]
+    assert found[0].stdout == found[1].stdout
+    out = str(tmp_path / "out")
+    result = runner.invoke(main, ["export", str(path), "--tags", "loss", "--output-dir", out])
+    assert result.exit_code == 0
+    assert [file.name for file in Path(out).iterdir()] == ["train_loss.csv"]
+    words = ["compare", str(path), str(path), "--tag", "loss", "--fail-on", "none"]
+    assert runner.invoke(main, words).exit_code == 0

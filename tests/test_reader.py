@@ -15,6 +15,7 @@ from mindpulse.errors import StoreError
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.check import FileReport, check_files
 from mindpulse.store.codec import RowCodec
+from mindpulse.store.folder_run import open_folder
 from mindpulse.store.format import encode_header
 from mindpulse.store.names import file_name
 from mindpulse.store.notes import NOTES_NAME, Note, encode_note
@@ -133,6 +134,13 @@ def test_a_lost_header_and_no_row_is_given_up(tmp_path: Path) -> None:
     assert (found.rows, found.valid, found.foreign, found.tag) == (0, False, False, "train_loss")
 
 
+@pytest.mark.parametrize("size", [0, 3, 4, 5000])
+def test_zeros_are_what_a_power_loss_leaves_of_a_file_of_ours(tmp_path: Path, size: int) -> None:
+    path = rank_folder(tmp_path) / "train_loss.ms"
+    found = report(tmp_path, path, bytes(size))
+    assert (found.rows, found.valid, found.foreign, found.tag) == (0, False, False, "train_loss")
+
+
 def test_a_growing_file_is_read_row_by_row(tmp_path: Path) -> None:
     path = tmp_path / "attn_focus.ms"
     tail = FileTail(path)
@@ -238,6 +246,18 @@ def test_run_tail_leaves_foreign_files_alone(tmp_path: Path) -> None:
     tail = RunTail(tmp_path)
     assert [type(found) for found in tail.poll()] == [Chunk]
     assert {path.name for path in tail.problems} == {"not_ours.ms", "a_folder.ms"}
+
+
+def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    folder = rank_folder(tmp_path)
+    os.mkfifo(folder / "grad_norm.ms")
+    (folder / "train_loss.ms").write_bytes(file_bytes(LOSS))
+    run = open_folder(tmp_path)
+    assert list(run.specs()) == ["train_loss"]
+    assert [report.foreign for report in run.files()] == [True, False]
+    tail = RunTail(tmp_path)
+    assert [type(found) for found in tail.poll()] == [Chunk]
+    assert {path.name for path in tail.problems} == {"grad_norm.ms"}
 
 
 def test_notes_wait_for_the_end_of_the_line(tmp_path: Path) -> None:

@@ -15,25 +15,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from mindpulse import open_run
 from mindpulse.alerts import AlertEvent
 from mindpulse.recorder import Recorder
 from mindpulse.report import colour, curve, heat, history, maps, plot, snapshots
 from mindpulse.report.as_json import write_json
+from mindpulse.report.bins import MAX_COLUMNS, StepAxis, bin_steps
 from mindpulse.report.collect import collect
-from mindpulse.report.data import Alert, AttentionMap, ReportData
+from mindpulse.report.data import Alert, AttentionMap, Heat, ReportData
 from mindpulse.report.downsample import keep_extremes, smooth
 from mindpulse.report.html import write_html
 from mindpulse.report.layers import group_parameters, layer_norms
 from mindpulse.report.markdown import write_markdown
 from mindpulse.report.markup import tag
 from mindpulse.report.png import encode_png
+from mindpulse.report.scalar import DRAWN_POINTS, Scalar, read_scalar
 from mindpulse.report.scales import Scale, fit_scale, format_duration, format_number
 from mindpulse.report.texts import TEXTS
 from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
+from mindpulse.series import Rows, Series, SeriesSpec
+from mindpulse.store.run import FileReport, Run
 from mindpulse.summary import SummaryRecord
 from mindpulse.testing import write_run as write_arrays
 from synthetic import LAYERS, PARAMETERS, write_cured_run, write_run
@@ -53,6 +58,34 @@ def exploded(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     folder = write_run(tmp_path_factory.mktemp("runs") / "poisoned", fault="nan-batch")
     return collect(open_run(folder), RULES)
+
+
+class InMemory(Run):
+    """A run of one series."""
+
+    def __init__(self, series: Series) -> None:
+        self.only = series
+
+    def specs(self) -> dict[str, SeriesSpec]:
+        return {self.only.spec.tag: self.only.spec}
+
+    def series(self, tag, rank=0, attempt=None, columns=None) -> Series:
+        return self.only.pick(columns)
+
+    def files(self) -> list[FileReport]:
+        return []
+
+
+def scalar_of(steps: NDArray[np.int64], values: NDArray[np.float64], points=DRAWN_POINTS) -> Scalar:
+    rows = Rows(steps, steps * 0.5, values[:, None])
+    found = read_scalar(InMemory(Series(SeriesSpec("x"), rows)), "x", 0, points)
+    assert found is not None
+    return found
+
+
+def binned(tag, names, steps, values, keep="max", piece=1000) -> Heat:
+    pieces = [(steps[i : i + piece], values[i : i + piece]) for i in range(0, len(steps), piece)]
+    return bin_steps(tag, names, StepAxis.of(steps), pieces, keep)
 
 
 # Thinning: what is drawn holds every extreme.
@@ -166,16 +199,16 @@ def test_binning_keeps_a_one_step_spike_and_a_nan() -> None:
     values = np.ones((10_000, 3))
     values[1234, 1] = 90.0
     values[777, 2] = np.nan
-    shown = heat.bin_steps("g", ["a", "b", "c"], np.arange(1, 10_001), values)
-    assert shown.values.shape == (3, heat.MAX_COLUMNS)
+    shown = binned("g", ["a", "b", "c"], np.arange(1, 10_001), values)
+    assert shown.values.shape == (3, MAX_COLUMNS)
     assert shown.values[1].max() == 90.0
     assert shown.not_finite.sum(axis=1).tolist() == [0, 0, 1]
-    lowest = heat.bin_steps("g", ["a"], np.arange(1, 10_001), -values[:, 1:2], keep="min")
+    lowest = binned("g", ["a"], np.arange(1, 10_001), -values[:, 1:2], keep="min")
     assert lowest.values.min() == -90.0
 
 
 def test_steps_without_a_row_stay_empty() -> None:
-    shown = heat.bin_steps("g", ["a"], np.array([1, 2, 100]), np.ones((3, 1)))
+    shown = binned("g", ["a"], np.array([1, 2, 100]), np.ones((3, 1)))
     assert np.isnan(shown.values).sum() == 1
 
 
@@ -218,8 +251,8 @@ def test_snapshots_of_all_shapes_are_read_and_broken_files_are_named(tmp_path: P
     np.savez(tmp_path / "other_s000200.npz", x=np.ones((4, 4)))
     (tmp_path / "attn_L04_s000200.npz").write_bytes(b"PK\x03\x04 torn")
     np.savez(tmp_path / "attn_L05_s000200.npz", x=np.array([{"a": 1}], object))
-    found, problems = snapshots.read_maps(sorted(tmp_path.iterdir()))
-    assert [(m.layer, m.head, m.step) for m in snapshots.latest(found)] == [
+    found, problems = snapshots.latest_maps(sorted(tmp_path.iterdir()))
+    assert [(m.layer, m.head, m.step) for m in found] == [
         ("3", 0, 200),
         ("3", 1, 200),
     ]
@@ -233,10 +266,10 @@ def test_padding_of_a_buffer_is_cut_but_not_a_masked_key(tmp_path: Path) -> None
     padded = np.zeros((8, 64, 64))
     padded[:2, :17, :15] = 1 / 15  # two keys are masked
     np.savez(tmp_path / "attn_L00_s000100.npz", attention=padded)
-    found, _ = snapshots.read_maps(tmp_path.iterdir())
+    found, _ = snapshots.latest_maps(tmp_path.iterdir())
     assert [(m.head, m.values.shape) for m in found] == [(0, (17, 17)), (1, (17, 17))]
     np.savez(tmp_path / "attn_L00_s000100.npz", attention=np.zeros((8, 64, 64)))
-    assert snapshots.read_maps(tmp_path.iterdir()) == ([], [])
+    assert snapshots.latest_maps(tmp_path.iterdir()) == ([], [])
 
 
 def test_many_layers_are_thinned_to_whole_layers_over_the_depth() -> None:
@@ -364,12 +397,13 @@ def test_pictures_have_titles_descriptions_and_tables(exploded: ReportData) -> N
 def test_any_series_can_be_drawn(rows: dict[int, float]) -> None:
     steps = np.array(sorted(rows), np.int64)
     values = np.array([rows[step] for step in steps.tolist()])
-    shown = curve.Curve("c", plot.Caption("x"), "x", "", steps, values)
+    scalar = scalar_of(steps, values)
+    shown = curve.Curve("c", plot.Caption("x"), "x", "", scalar)
     drawn = curve.draw(shown, Words("en"))
     numbers = re.findall(r' d="([^"]*)"', drawn)
     assert all(re.fullmatch(r"[MLHVZh0-9. -]*", path) for path in numbers)
-    binned = heat.bin_steps("grad_norm_param", ["a"], steps, values[:, None])
-    heat.draw(binned, plot.Caption("x"), "", Words("en"), "h")
+    grid = binned("grad_norm_param", ["a"], steps, values[:, None])
+    heat.draw(grid, plot.Caption("x"), "", Words("en"), "h")
 
 
 def test_a_users_own_series_has_its_curve(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +174,16 @@ def test_a_rule_is_evaluated_in_microseconds() -> None:
             rule.expression.evaluate(seen)
         # 50 us is the aim on an idle machine; a shared one gets some air.
         assert (time.thread_time() - begin) / 200 < 250e-6, rule.name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["window", "rules.compiler", "rules.expression", "rules.load", "rules.page", "rules.rule",
+     "rules.sweep", "rules.syntax", "alerts.ahead", "alerts.judge", "alerts.life"],
+)  # fmt: skip
+def test_the_examples_run(name: str) -> None:
+    tried = doctest.testmod(importlib.import_module(f"mindpulse.{name}"))
+    assert (tried.failed, tried.attempted > 0) == (0, True)
 
 
 # Rule files.

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from mindpulse.store.folder import create_attempt
 from mindpulse.store.folder_run import open_folder
 from mindpulse.store.merge import join, supersede
 from mindpulse.store.writer import RankWriter
+from mindpulse.testing import write_run
 from series_samples import FOCUS, LOSS, assert_same, rows_of
 
 
@@ -102,7 +104,7 @@ def test_ranks_that_start_together_get_folders_of_their_own(tmp_path: Path) -> N
 @pytest.mark.parametrize("rank", [-1, 1.5, "0", None, True])
 def test_a_rank_that_is_no_number_is_refused(tmp_path: Path, rank: object) -> None:
     with pytest.raises(UsageError, match="use a whole number from 0 up"):
-        create_attempt(tmp_path, rank)  # type: ignore[arg-type]
+        create_attempt(tmp_path, rank)
 
 
 def test_a_folder_under_a_file_cannot_be_written(tmp_path: Path) -> None:
@@ -193,12 +195,46 @@ def test_ranks_are_kept_apart(tmp_path: Path) -> None:
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     write(tmp_path, LOSS, range(3))
     run = open_run(tmp_path)
-    with pytest.raises(UsageError, match=r"no series 'loss'; it has 'train_loss'"):
+    with pytest.raises(UsageError, match=r"no series 'grad_norm'; it has 'train_loss'"):
+        run.series("grad_norm")
+    with pytest.raises(UsageError, match=r"no series 'loss'; did you mean 'train_loss'\?"):
         run.series("loss")
     with pytest.raises(UsageError, match=r"rank 7.*ranks are \[0\], attempts \[1\]"):
         run.series("train_loss", rank=7)
     with pytest.raises(UsageError, match=r"attempt 9"):
         run.series("train_loss", attempt=9)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"attempt": "latest"}, r"attempt 'latest': use its number"),
+        ({"attempt": 1.5}, r"attempt 1\.5"),
+        ({"columns": ["layer=0 head=1"]}, r"columns 0 to 3; 'layer=0 head=1' is 1"),
+        ({"columns": [1.5]}, r"column 1\.5 of 'attn_focus': it has columns 0 to 3"),
+        ({"columns": [-1]}, r"column -1"),
+        ({"columns": 2}, r"columns 2 of 'attn_focus': give a list"),
+        ({"columns": []}, r"\(none\)"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, wanted: dict[str, Any], told: str) -> None:
+    write_run(tmp_path, attn_focus=np.ones((3, 4)))
+    with pytest.raises(UsageError, match=told):
+        open_run(tmp_path).series("attn_focus", **wanted)
+
+
+def test_an_attempt_may_be_a_numpy_integer(tmp_path: Path) -> None:
+    write_run(tmp_path, train_loss=[1.0, 2.0, 3.0])
+    write_run(tmp_path, train_loss=[4.0])
+    found = open_run(tmp_path).series("train_loss", attempt=np.int64(2))
+    assert found.values.tolist() == [4.0]
+
+
+@pytest.mark.parametrize("limit", [-1, 2.0, "5"])
+def test_a_limit_is_a_number_of_rows(tmp_path: Path, limit: Any) -> None:
+    write_run(tmp_path, train_loss=[1.0, 2.0, 3.0])
+    with pytest.raises(UsageError, match=f"limit {limit!r}: use a whole number"):
+        open_run(tmp_path).last("train_loss", limit)
 
 
 def test_labels_of_a_damaged_header_come_from_another_attempt(tmp_path: Path) -> None:

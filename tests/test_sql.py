@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ import pytest
 pytest.importorskip("duckdb")
 
 from mindpulse.cli import query
-from mindpulse.cli.sql.engine import locked_database, plain_error
+from mindpulse.cli.sql.engine import locked_database, plain_error, quick_interrupt
 from mindpulse.cli.sql.parse import parse
 from mindpulse.cli.sql.query import run_query
 from mindpulse.cli.sql.tables import attempts_of_rows
@@ -581,3 +582,11 @@ def test_no_thread_is_left_behind(run: Path) -> None:
         Path(f"/proc/self/task/{task}/comm").read_text() for task in os.listdir("/proc/self/task")
     ]
     assert not [name for name in names if "sql-limit" in name]
+
+
+def test_ctrl_c_ends_a_query_at_once() -> None:
+    """DuckDB does not come back to Python until it is done, and Python hears signals only then."""
+    before = signal.getsignal(signal.SIGINT)
+    with quick_interrupt():
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) == before

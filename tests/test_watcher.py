@@ -22,6 +22,7 @@ from mindpulse.deliver.words import line
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.rules.load import load_rules
 from mindpulse.rules.rule import make_rule
+from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.reader import Chunk, RunTail
 from mindpulse.store.writer import RankWriter
 from mindpulse.testing import FakeClock, ScriptedWaiter, attempt_of, chunk, write_run
@@ -274,6 +275,14 @@ def test_a_long_run_is_caught_up_with_in_portions(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert sizes[2] == [(1, "grad_norm", 500), (1, "train_loss", 500)]
     assert sum(size for part in sizes for _, _, size in part) == 5100
+
+
+def test_rows_out_of_order_stay_in_their_order_within_a_portion() -> None:
+    steps = np.array([5, 2500, 7, 5, 1200, 3, 2400])
+    late = Chunk(0, 1, SeriesSpec("x"), Rows(steps, np.zeros(7), np.arange(7.0)[:, None]))
+    parts = list(portions([chunk("y", np.ones(2500)), late]))
+    found = [[c.rows.values[:, 0].tolist() for c in part if c.spec.tag == "x"] for part in parts]
+    assert found == [[[0, 2, 3, 5]], [[4]], [[1, 6]]]
 
 
 # A real second process.

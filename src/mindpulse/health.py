@@ -11,6 +11,7 @@ not outweigh a NaN.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from mindpulse.alerts.judge import Judge
 from mindpulse.errors import UsageError
 from mindpulse.messages import text
 from mindpulse.rules.rule import PARTS, SEVERITIES, Rule
-from mindpulse.series import Rows
+from mindpulse.series import Rows, Series
 from mindpulse.store.reader import Chunk
 from mindpulse.store.run import Run
 
@@ -30,6 +31,8 @@ RESOLVED_SHARE = 0.4
 STALE_LOSS = 25.0
 LOST_GROUND = 0.25  # share of what the loss had fallen that it may rise again
 ABOVE_WORST = 25.0
+LOSS = "train_loss"
+TREND_ROWS = 200_000  # as many rows of the loss tell its trend
 WEIGHTS = {
     "attention": 0.15,
     "gradient": 0.2,
@@ -176,11 +179,32 @@ def _reason(event: AlertEvent) -> Reason:
 
 
 def _loss(run: Run) -> Rows | None:
-    """The finite rows of the loss of the first rank."""
-    if "train_loss" not in run.specs():
+    """The finite rows of the loss, of the first rank that has one: a pipeline's is not rank 0."""
+    if LOSS not in run.specs():
         return None
-    rows = run.series("train_loss", rank=min(run.ranks, default=0)).rows
-    return rows[np.isfinite(rows.values[:, 0])]
+    for rank in run.ranks:
+        with suppress(UsageError):
+            return thinned(run.blocks(LOSS, rank))
+    return None
+
+
+def thinned(pieces: Iterable[Series], most: int = TREND_ROWS) -> Rows:
+    """The finite rows of a scalar series; every second, fourth, ... where there are too many.
+
+    The medians of so many rows are those of all of them, and memory does not grow with the run.
+    """
+    kept = [Rows.empty(1)]
+    seen, stride = 0, 1
+    for piece in pieces:
+        rows = Rows(piece.steps, piece.wall_times, piece.rows.values[:, :1])
+        rows = rows[np.isfinite(rows.values[:, 0])]
+        kept.append(rows[np.arange(-seen % stride, len(rows), stride)])
+        seen += len(rows)
+        while seen // stride > most:
+            kept = [Rows.concat(kept)]
+            kept = [kept[0][np.arange(0, len(kept[0]), 2)]]
+            stride *= 2
+    return Rows.concat(kept)
 
 
 def _with_trend(part: Part, losses: Rows | None) -> Part:

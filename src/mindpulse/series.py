@@ -75,15 +75,25 @@ class SeriesSpec:
         Raises:
             UsageError: none is named, or there is no such column.
         """
-        wrong = [index for index in columns if not 0 <= index < self.width]
+        if isinstance(columns, str | int | np.integer):
+            raise UsageError(f"columns {columns!r} of {self.tag!r}: give a list of positions")
+        wrong = [index for index in columns if not self._has_column(index)]
         if wrong or not len(columns):
             raise UsageError(
-                f"column {wrong[0] if wrong else '(none)'} of {self.tag!r}: "
-                f"it has columns 0 to {self.width - 1}"
+                f"column {repr(wrong[0]) if wrong else '(none)'} of {self.tag!r}: "
+                f"it has columns 0 to {self.width - 1}{self._place_told(wrong)}"
             )
         if not self.columns:
             return self
         return replace(self, columns=tuple(self.columns[index] for index in columns))
+
+    def _has_column(self, index: Any) -> bool:
+        return isinstance(index, int | np.integer) and 0 <= int(index) < self.width
+
+    def _place_told(self, wrong: Sequence[Any]) -> str:
+        """The position of a column that was asked for by its name, "" where it has none."""
+        names = [self.column_name(index) for index in range(len(self.columns))]
+        return f"; {wrong[0]!r} is {names.index(wrong[0])}" if wrong and wrong[0] in names else ""
 
     def column_name(self, index: int) -> str:
         """The column as text, for example "layer=3 head=1"; "" for a scalar."""

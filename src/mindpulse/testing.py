@@ -36,7 +36,7 @@ def rows(values: ArrayLike, first_step: int = 1, every: int = 1, second: float =
         values: (T,) or (T, W).
     """
     table = np.asarray(values, np.float64)
-    table = table.reshape(len(table), -1)
+    table = table[:, None] if table.ndim == 1 else table
     steps = first_step + every * np.arange(len(table), dtype=np.int64)
     return Rows(steps, second * steps, table)
 

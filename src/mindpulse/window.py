@@ -180,6 +180,11 @@ class Window:
         """The tracks of a rank by tag."""
         return self._ranks.get(rank, {})
 
+    def kept(self, tag: str, rank: int = 0) -> Rows | None:
+        """The kept rows of a series, None if it has none."""
+        track = self.tracks(rank).get(tag)
+        return track.rows if track else None
+
     def view(self, step: int, rank: int = 0) -> View:
         """What a rule sees at `step`."""
         return View(self._ranks.get(rank, {}), step, rank)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,44 +11,76 @@ import click
 
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
-from mindpulse.cli.inventory import Holding, holdings, repair_advice, without_rows
+from mindpulse.cli.inventory import (
+    Holding,
+    file_reports,
+    holdings,
+    repair_advice,
+    without_rows,
+)
 from mindpulse.cli.output import busy, console, print_json
 from mindpulse.interop import identify
 from mindpulse.report.collect import summarise_files
 from mindpulse.report.data import AttentionMap, FileSummary
-from mindpulse.report.snapshots import latest, read_maps
+from mindpulse.report.snapshots import latest, natural, read_maps
 from mindpulse.store.run import Run
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The snapshots of a run: all of them by name, of each layer the maps of the last step."""
+
+    listed: list[dict[str, Any]] = field(default_factory=list)
+    latest: list[AttentionMap] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_snapshots(run: Run) -> Snapshots:
+    """Reads every snapshot, one at a time."""
+    found = Snapshots()
+    for maps, problem in read_maps(run.snapshots()):
+        found.listed += [{"layer": m.layer, "head": m.head, "step": m.step} for m in maps]
+        found.latest = latest([*found.latest, *maps])
+        found.problems += [problem] if problem else []
+    found.listed.sort(key=lambda m: (natural(m["layer"]), m["step"], m["head"]))
+    return found
 
 
 @click.command("analyze")
 @options.run_dir
 @click.option("--maps/--no-maps", default=True, help="Show the attention maps of the snapshots.")
 @click.option("--layer", metavar="N", help="Show the maps of this layer [default: the first].")
+@click.option(
+    "--quick", is_flag=True, help="Read only headers, ends of files and indexes; no snapshots."
+)
 @options.as_json
-def command(run_dir: Path, maps: bool, layer: str | None, as_json: bool) -> None:
+def command(run_dir: Path, maps: bool, layer: str | None, quick: bool, as_json: bool) -> None:
     """List the files, series, attempts and ranks of a run; show an attention map.
 
     Exit code 1 says that a file or a row is damaged.
     """
     recognised = identify(run_dir)
     run = recognised.read()
+    reports = file_reports(run, quick)
     with busy("reading"):
-        reports = run.files()
         files, problems = summarise_files(run, reports)
-        held = holdings(run)
-        found, unreadable = read_maps(run.snapshots())
-    problems += unreadable
+        held = holdings(run, {report.tag for report in reports if report.damaged_rows})
+        found = Snapshots() if quick else read_snapshots(run)
+    problems += found.problems
     empty = without_rows(run.path, reports)
     advice = repair_advice(run, reports)
     if as_json:
         document = _document(run, files, held, found, problems)
-        print_json({"kind": recognised.kind, **document, "without_rows": empty, "advice": advice})
+        more = {"without_rows": empty, "advice": advice, "quick": quick}
+        print_json({"kind": recognised.kind, **document, **more})
     else:
         _print_summary(run, recognised.title, files, problems)
+        if quick:
+            console().print("only the beginning and the end of each file was read")
         _print_notes(empty, advice)
         _print_series(held)
         if maps:
-            _print_maps(latest(found), layer)
+            _print_maps(found.latest, layer)
     if files.damaged or problems:
         click.get_current_context().exit(EXIT_FINDINGS)
 
@@ -57,7 +89,7 @@ def _document(
     run: Run,
     files: FileSummary,
     held: Sequence[Holding],
-    maps: Sequence[AttentionMap],
+    snapshots: Snapshots,
     problems: Sequence[str],
 ) -> dict[str, Any]:
     return {
@@ -69,7 +101,7 @@ def _document(
         "files": asdict(files),
         "problems": list(problems),
         "series": [h.as_object() for h in held],
-        "snapshots": [{"layer": m.layer, "head": m.head, "step": m.step} for m in maps],
+        "snapshots": snapshots.listed,
     }
 
 
@@ -107,6 +139,9 @@ def _print_series(held: Sequence[Holding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    if not held:
+        click.echo("no series yet")
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, right in (
         ("series", False),
@@ -117,7 +152,7 @@ def _print_series(held: Sequence[Holding]) -> None:
     ):
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for h in held:
-        steps = f"{h.first_step:,}–{h.last_step:,}" if h.rows else "–"
+        steps = f"{h.first_step:,}–{h.last_step:,}"
         table.add_row(escape(h.tag), escape(h.shape), f"{h.rows:,}", steps, escape(h.last_text))
     out = console()
     out.print()

@@ -85,7 +85,7 @@ def parse_states(ctx: click.Context, param: click.Parameter, value: str) -> tupl
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(min=0),
+    type=options.finite(0),
     default=LIMIT,
     show_default=True,
     metavar="D",
@@ -93,7 +93,7 @@ def parse_states(ctx: click.Context, param: click.Parameter, value: str) -> tupl
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1),
+    type=options.finite(0, 1),
     default=TOLERANCE,
     show_default=True,
     metavar="SHARE",
@@ -101,7 +101,7 @@ def parse_states(ctx: click.Context, param: click.Parameter, value: str) -> tupl
 )
 @click.option(
     "--band",
-    type=click.FloatRange(0, 1),
+    type=options.finite(0, 1),
     default=BAND_SHARE,
     show_default=True,
     metavar="SHARE",
@@ -109,7 +109,7 @@ def parse_states(ctx: click.Context, param: click.Parameter, value: str) -> tupl
 )
 @click.option(
     "--target",
-    type=float,
+    type=options.finite(),
     metavar="VALUE",
     help="Tell when each run reached this value [default: the best that both reached].",
 )

@@ -15,11 +15,17 @@ from mindpulse.cli.exports.files import write_csv, write_json
 from mindpulse.cli.exports.long import LONG_NAME, write_long_csv, write_long_parquet
 from mindpulse.cli.exports.parquet import write_parquet
 from mindpulse.cli.exports.source import Piece, Source, choose_tags, expected_rows
-from mindpulse.cli.output import print_json, progress_rows
+from mindpulse.cli.output import print_json, progress
 from mindpulse.errors import UsageError
 from mindpulse.interop import open_run
 from mindpulse.series import Rows, SeriesSpec
+from mindpulse.store.check import check_files
+from mindpulse.store.folder_run import FolderRun
+from mindpulse.store.names import MAX_STEM, SUFFIX
+from mindpulse.store.names import file_name as stored_name
+from mindpulse.store.run import Run
 
+_SHOWN_FILES = 5
 FILES: dict[str, Callable[[Path, SeriesSpec, Iterable[Rows]], int]] = {
     "csv": write_csv,
     "json": write_json,
@@ -81,7 +87,7 @@ def command(
     run = open_run(run_dir)
     ranks = list(run.ranks) if rank is None else [options.pick_rank(rank, run.ranks)]
     chosen = choose_tags(run, tags)
-    with progress_rows("exporting", lambda: expected_rows(run, chosen, attempt)) as count:
+    with progress("exporting", lambda: expected_rows(run, chosen, attempt)) as count:
         source = Source(run, chosen, ranks, attempt, steps, count)
         several = len(run.ranks) > 1
         if layout == "long":
@@ -92,13 +98,25 @@ def command(
             written = write_events(source, output_dir, format_, several)
         told = list(written)
         source.check()
+    _tell_damage(run)
     if as_json:
         print_json({"files": told})
         return
     for entry in told:
         click.echo(f"{entry['path']}  {entry['rows']} rows")
-    if not told:
-        click.echo("no row matches; nothing was written", err=True)
+    if not any(entry["rows"] for entry in told):
+        click.echo("no row matches" if told else "no row matches; nothing was written", err=True)
+
+
+def _tell_damage(run: Run) -> None:
+    """Names the files that are not whole: the export lacks what could not be read of them."""
+    ours = isinstance(run, FolderRun)
+    reports = check_files(run.path, quick=True) if ours else run.files()
+    wrong = [report for report in reports if not (report.valid or report.foreign)]
+    for report in wrong[:_SHOWN_FILES]:
+        click.echo(f"not whole: {report.path}: {report.problem}", err=True)
+    if len(wrong) > _SHOWN_FILES:
+        click.echo(f"and {len(wrong) - _SHOWN_FILES} more, see mindpulse analyze", err=True)
 
 
 def _files(
@@ -121,9 +139,15 @@ def _long(source: Source, output_dir: Path, format_: str) -> Iterator[dict[str, 
 def file_name(tag: str, rank: int, several: bool, format_: str) -> str:
     """The tag as a file name; the rank is part of it where there are several.
 
+    A name that file systems would not take (28 Chinese characters are 252 bytes when they are
+    encoded) is cut and ends in a digest, as in the run folder.
+
     Example:
         >>> file_name("a/b", 1, True, "csv")
         'a%2Fb.rank-0001.csv'
     """
     middle = f".rank-{rank:04d}" if several else ""
-    return f"{quote(tag, safe='')}{middle}.{format_}"
+    stem = quote(tag, safe="")
+    if len(stem) > MAX_STEM:
+        stem = stored_name(tag).removesuffix(SUFFIX)
+    return f"{stem}{middle}.{format_}"

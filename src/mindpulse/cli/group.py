@@ -5,10 +5,15 @@ Exit codes: 0 fine, 1 there are findings, 2 the call or the folder cannot be use
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import keyword
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -17,6 +22,10 @@ from mindpulse import __version__
 from mindpulse.errors import MindPulseError
 
 EXIT_FINDINGS, EXIT_USAGE = 1, 2
+# Errors that only writing has; what writes files has words of its own for them.
+OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# What a shell says of a program that Ctrl-C ended, and of one whose reader has gone.
+EXIT_INTERRUPTED, EXIT_PIPE = 128 + signal.SIGINT, 128 + signal.SIGPIPE
 
 # name -> one line of help; the command is `command` in mindpulse.cli.NAME (`import_` for `import`)
 COMMANDS = {
@@ -63,10 +72,48 @@ class LazyGroup(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        try:
+        with _errors_as_exit_codes():
             return super().invoke(ctx)
-        except MindPulseError as error:
-            raise MindPulseFailure(str(error)) from error
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        with _errors_as_exit_codes():  # --help is printed here
+            return super().make_context(info_name, args, parent, **extra)
+
+
+@contextmanager
+def _errors_as_exit_codes() -> Iterator[None]:
+    try:
+        yield
+    except MindPulseError as error:
+        raise MindPulseFailure(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("\nmindpulse: interrupted", err=True)  # behind the ^C of the terminal
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+    except OSError as error:
+        if error.errno in OF_OUTPUT:
+            _let_go_of_output()
+        if error.errno == errno.EPIPE:  # `| head` has read enough
+            raise click.exceptions.Exit(EXIT_PIPE) from None
+        raise MindPulseFailure(_what_failed(error)) from error
+
+
+def _let_go_of_output() -> None:
+    """What is left to write goes nowhere: writing it at the end would fail once more."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _what_failed(error: OSError) -> str:
+    place = "the output" if error.errno in OF_OUTPUT else "the system refused"
+    return f"{error.filename or place}: {error.strerror or error}"
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -11,7 +11,7 @@ import click
 
 from mindpulse.cli import options
 from mindpulse.cli.import_folder import write_run
-from mindpulse.cli.output import busy, print_json, progress_rows
+from mindpulse.cli.output import busy, print_json, progress
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.interop import OURS, identify
 from mindpulse.interop.found import Found
@@ -50,7 +50,7 @@ def command(path: Path, output_dir: Path | None, dry_run: bool, as_json: bool) -
     with busy("reading"):
         run = found.read()
         tags = {**run.tags, **source_tags(found, run)}
-    with progress_rows("importing", lambda: _rows_of(run)) as count:
+    with progress("importing", lambda: _rows_of(run)) as count:
         rows = write_run(run, target, tags, count)
     _say_written(found, run, target, rows, as_json)
 

@@ -40,7 +40,7 @@ def write_run(run: Run, target: Path, tags: Mapping[str, str], count: Callable[[
         hidden.rename(target)
     except OSError as error:
         if isinstance(error, StoreError):
-            raise
+            raise StoreError(str(error).replace(str(hidden), str(target))) from error
         reason = error.strerror or str(error)
         raise StoreError(f"{target}: {reason}; give another --output-dir") from error
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,25 @@ Attempt = int | Literal["all"] | None
 run_dir = click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+class _Finite(click.FloatRange):
+    """A number within a range; NaN, which lies in none, and infinity are refused."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r}: use a finite number", param, ctx)
+        return number
+
+
+def finite(least: float | None = None, most: float | None = None) -> click.FloatRange:
+    """The type of an option that takes a finite number."""
+    return _Finite(least, most)
 
 
 def rank(default: str) -> Callable[[Command], Command]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
@@ -26,14 +27,25 @@ def console(stderr: bool = False) -> Console:
     """A rich console: colours and the window's width on a terminal, neither in a pipe."""
     from rich.console import Console
 
+    class PipedConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Told like any other error; the exit code 1 of rich says that there are findings."""
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PIPE_COLUMNS
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+    return PipedConsole(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
 def print_json(value: object, indent: int | None = 2) -> None:
     """The value as strict JSON; NaN and infinities become the texts "nan", "inf", "-inf"."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False))
+    click.echo(json_text(value, indent))
+
+
+def json_text(value: object, indent: int | None = 2) -> str:
+    """The value as strict JSON that the encoding of standard output can hold."""
+    plainly = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+    return json.dumps(plain(value), ensure_ascii=plainly, indent=indent, allow_nan=False)
 
 
 @contextmanager
@@ -47,47 +59,61 @@ def busy(label: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress_rows(label: str, total: Callable[[], int | None]) -> Iterator[Callable[[int], None]]:
-    """A function that counts rows into a progress bar, which shows on a terminal only.
+def progress(
+    label: str, total: Callable[[], int | None], unit: Literal["rows", "bytes"] = "rows"
+) -> Iterator[Callable[[int], None]]:
+    """A function that counts rows or bytes into a progress bar, which shows on a terminal only.
 
     Args:
-        total: tells how many rows are to come, None if that is not known; asked only if shown.
+        total: tells how many are to come, None if that is not known; asked only if shown.
     """
     if not sys.stderr.isatty():
-        yield lambda rows: None
+        yield lambda count: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    text = TextColumn("{task.description}")
-    shown = (text, BarColumn(), MofNCompleteColumn(), TextColumn("rows"), Remaining())
+    counts = (DownloadColumn(),) if unit == "bytes" else (MofNCompleteColumn(), TextColumn("rows"))
+    shown = (TextColumn("{task.description}"), BarColumn(), *counts, Remaining())
     with Progress(*shown, console=console(stderr=True)) as bar:
         task = bar.add_task(label, total=total())
-        yield lambda rows: bar.advance(task, rows)
+        yield lambda count: bar.advance(task, count)
 
 
 @contextmanager
 def hidden_path(path: Path) -> Iterator[Path]:
     """A name beside `path` to write under; the file takes its real name when all is written.
 
-    Nobody ever sees half of a file: whatever ends the writing early removes what there is.
+    Nobody ever sees half of a file: whatever ends the writing early removes what there is. A link
+    stays one, and a device or a pipe (`/dev/null`, `/dev/stdout`) is written as it is.
 
     Raises:
         StoreError: the place cannot be written; says the path, the reason and what to do.
     """
-    hidden = path.with_name(f".{path.name}.part")
+    with _worded_errors(path):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            yield path
+            return
+        place = Path(os.path.realpath(path))
+        hidden = place.with_name(f".{place.name}.part")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            yield hidden
+            hidden.replace(place)
+        finally:
+            with suppress(OSError):
+                hidden.unlink()
+
+
+@contextmanager
+def _worded_errors(path: Path) -> Iterator[None]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield hidden
-        hidden.replace(path)
+        yield
     except OSError as error:
-        if isinstance(error, MindPulseError):
+        if isinstance(error, MindPulseError) or error.errno == errno.EPIPE:
             raise
         reason = error.strerror or str(error)
         raise StoreError(f"{path}: {reason}; {_advice(error)}") from error
-    finally:
-        with suppress(OSError):
-            hidden.unlink()
 
 
 def _advice(error: OSError) -> str:

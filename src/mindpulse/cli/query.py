@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from mindpulse.cli import options
 from mindpulse.cli.follow import follow_rows
-from mindpulse.cli.output import print_json
-from mindpulse.cli.rows import Printer, document, find_spec, pick_columns
+from mindpulse.cli.rows import Printer, find_spec, pick_columns, print_document
 from mindpulse.cli.sql.query import run_query, show_csv, show_json, show_table
 from mindpulse.errors import UsageError
 from mindpulse.interop import open_run
-from mindpulse.series import Rows, SeriesSpec
+from mindpulse.series import Series, SeriesSpec
 from mindpulse.store.run import Run
 
 LIMIT = 20
@@ -41,7 +42,7 @@ LIMIT = 20
 @click.option("--follow", is_flag=True, help="Go on printing rows as they are written.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0.1),
+    type=options.finite(0.1),
     default=60.0,
     show_default=True,
     metavar="S",
@@ -79,13 +80,9 @@ def command(
     else:
         run = open_run(run_dir)
         chosen = options.pick_rank(rank, run.ranks)
-        tag = find_spec(run, str(tag)).tag
-        spec, rows = _read(run, tag, chosen, attempt, steps, wanted)
-        picked = pick_columns(spec, columns, all_if_none=as_json)
-        if as_json:
-            print_json(document(spec, rows, picked, chosen))
-        else:
-            Printer(spec, picked, as_json=False).show(rows)
+        spec = find_spec(run, str(tag))
+        blocks = _read(run, spec.tag, chosen, attempt, steps, wanted)
+        _print(spec, blocks, columns, chosen, as_json)
 
 
 def _check_options(
@@ -119,6 +116,21 @@ def _ask(
         click.echo(f"the first {limit} rows; --limit 0 prints all", err=True)
 
 
+def _print(
+    spec: SeriesSpec, blocks: Iterator[Series], columns: str | None, rank: int, as_json: bool
+) -> None:
+    first = next(blocks, None)
+    spec = spec if first is None else first.spec  # an attempt may have columns of its own
+    rows = (block.rows for block in ([] if first is None else chain([first], blocks)))
+    picked = pick_columns(spec, columns, all_if_none=as_json)
+    if as_json:
+        print_document(spec, rows, picked, rank)
+        return
+    printer = Printer(spec, picked, as_json=False)
+    for block in rows:
+        printer.show(block)
+
+
 def _read(
     run: Run,
     tag: str,
@@ -126,17 +138,21 @@ def _read(
     attempt: options.Attempt,
     steps: options.StepRange,
     limit: int,
-) -> tuple[SeriesSpec, Rows]:
-    """The last `limit` rows of the steps asked for; 0 means all."""
-    if steps == options.StepRange():
-        series = run.last(tag, limit, rank, attempt) if limit else run.series(tag, rank, attempt)
-        return series.spec, series.rows
-    kept: deque[Rows] = deque()
-    spec = run.specs()[tag]
+) -> Iterator[Series]:
+    """The last `limit` rows of the steps asked for, in pieces; 0 means all."""
+    if limit and steps == options.StepRange():
+        yield run.last(tag, limit, rank, attempt)
+        return
+    kept: deque[Series] = deque()
     for block in run.blocks(tag, rank, attempt):
-        spec = block.spec
-        kept.append(steps.pick(block.rows))
-        while limit and sum(map(len, kept)) - len(kept[0]) >= limit:
+        piece = Series(block.spec, steps.pick(block.rows))
+        if not limit:
+            yield piece
+            continue
+        kept.append(piece)
+        while sum(map(len, kept)) - len(kept[0]) >= limit:
             kept.popleft()
-    rows = Rows.concat(list(kept)) if kept else Rows.empty(spec.width, spec.dtype)
-    return spec, rows[max(0, len(rows) - limit) :] if limit else rows
+    spare = max(0, sum(map(len, kept)) - limit)
+    for piece in kept:
+        yield Series(piece.spec, piece.rows[spare:])
+        spare = 0

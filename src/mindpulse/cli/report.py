@@ -11,6 +11,7 @@ from mindpulse import __version__
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import busy, draft, print_json
+from mindpulse.errors import UsageError
 from mindpulse.interop import open_run
 from mindpulse.report.as_json import report_object, write_json
 from mindpulse.report.collect import collect
@@ -42,7 +43,7 @@ from mindpulse.store.run import Run
 @options.lang
 @click.option(
     "--fail-under",
-    type=click.FloatRange(0, 100),
+    type=options.finite(0, 100),
     metavar="N",
     help="Exit with 1 if the health score is below N, or unknown.",
 )
@@ -63,6 +64,8 @@ def command(
     missed; with --rules the run is judged by these rules alone. With --json the report is also
     printed as JSON.
     """
+    if as_json and str(output) == "-":
+        raise UsageError("--json and --output - both want standard output; use --format json")
     rules = load_rules(rules_file)
     run = open_run(run_dir)
     with busy("reading"):
@@ -72,7 +75,7 @@ def command(
     target = output or default_target(run, chosen)
     text = render(data, words, chosen)
     if str(target) == "-":
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)  # UTF-8, as the page itself says
     else:
         with draft(target) as file:
             file.write(text)

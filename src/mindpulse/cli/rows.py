@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
 import click
 
-from mindpulse.cli.output import as_scalar, print_json
+from mindpulse.cli.output import as_scalar, json_text
 from mindpulse.errors import UsageError
 from mindpulse.series import Rows, SeriesSpec
+from mindpulse.store.asked import our_tag
 from mindpulse.store.run import Run
 
 MAX_COLUMNS = 8  # of a wide series are printed unless --columns chooses
@@ -24,17 +24,14 @@ def last_rows(rows: Rows, limit: int) -> Rows:
 
 
 def find_spec(run: Run, tag: str) -> SeriesSpec:
-    """The description of a series.
+    """The description of a series, by its tag or by the name that another tool gave it.
 
     Raises:
         UsageError: no such series; the message names the nearest ones.
     """
     specs = run.specs()
-    if tag in specs:
-        return specs[tag]
-    near = difflib.get_close_matches(tag, specs, n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"it has: {', '.join(specs) or '-'}"
-    raise UsageError(f"no series {tag!r} in {run.path}; {hint}")
+    tag = tag if tag in specs else our_tag(tag, specs, run.tags)
+    return specs[tag] if tag in specs else run.last(tag, 0).spec
 
 
 def pick_columns(spec: SeriesSpec, glob: str | None, all_if_none: bool) -> list[int]:
@@ -57,15 +54,18 @@ def pick_columns(spec: SeriesSpec, glob: str | None, all_if_none: bool) -> list[
     return picked
 
 
-def document(spec: SeriesSpec, rows: Rows, picked: list[int], rank: int) -> dict[str, Any]:
-    """The rows as one JSON document."""
-    return {
-        "tag": spec.tag,
-        "unit": spec.unit,
-        "rank": rank,
-        "columns": [spec.column_name(index) for index in picked] if spec.columns else [],
-        "rows": list(_objects(spec, rows, picked)),
-    }
+def print_document(spec: SeriesSpec, blocks: Iterable[Rows], picked: list[int], rank: int) -> None:
+    """The rows as one JSON document, a line for each; printed while they are read."""
+    names = [spec.column_name(index) for index in picked] if spec.columns else []
+    head = json_text({"tag": spec.tag, "unit": spec.unit, "rank": rank, "columns": names})
+    click.echo(head.removesuffix("\n}") + ',\n  "rows": [', nl=False)
+    before = "\n    "
+    for rows in blocks:
+        lines = [json_text(row, indent=None) for row in _objects(spec, rows, picked)]
+        if lines:
+            click.echo(before + ",\n    ".join(lines), nl=False)
+            before = ",\n    "
+    click.echo("\n  ]\n}")
 
 
 def _objects(spec: SeriesSpec, rows: Rows, picked: list[int]) -> Iterator[dict[str, Any]]:
@@ -93,15 +93,20 @@ class Printer:
 
     def show(self, rows: Rows) -> None:
         if self.as_json:
-            for row in _objects(self.spec, rows, self.picked):
-                print_json({"tag": self.spec.tag, **row}, indent=None)
-            return
+            told = _objects(self.spec, rows, self.picked)
+            lines = [json_text({"tag": self.spec.tag, **row}, indent=None) for row in told]
+        else:
+            lines = list(self._lines(rows))
+        if lines:
+            click.echo("\n".join(lines))
+
+    def _lines(self, rows: Rows) -> Iterator[str]:
         for step, wall_time, values in zip(rows.steps, rows.wall_times, rows.values, strict=True):
             cells = [
                 f"{values[index]:.6g}".rjust(width)
                 for index, width in zip(self.picked, self.widths, strict=True)
             ]
-            click.echo(f"{int(step):>10}  {_clock(float(wall_time))}  {'  '.join(cells)}")
+            yield f"{int(step):>10}  {_clock(float(wall_time))}  {'  '.join(cells)}"
 
 
 def _clock(wall_time: float) -> str:

@@ -131,9 +131,14 @@ def own_course(curve: Curve) -> tuple[Axis, NDArray[np.float64]]:
     return axis, course(axis, curve)
 
 
+def _has_course(curve: Curve) -> bool:
+    """Whether there are rows enough, and steps apart: near 2**63 many are equal as floats."""
+    return len(curve) >= LEAST_ROWS and float(curve.steps[0]) < float(curve.steps[-1])
+
+
 def common_level(curves: Sequence[Curve], goal: Goal) -> float | None:
     """The best level that all runs reached; None where that means nothing."""
-    if goal == "none" or any(len(curve) < LEAST_ROWS for curve in curves):
+    if goal == "none" or not all(_has_course(curve) for curve in curves):
         return None
     if goal == "max":
         return min(float(np.quantile(own_course(c)[1], 1 - BEST_SHARE)) for c in curves)
@@ -142,7 +147,7 @@ def common_level(curves: Sequence[Curve], goal: Goal) -> float | None:
 
 def reach(curve: Curve, level: float, goal: Goal, tokens: Curve | None) -> Reached | None:
     """When the moving average of a run first was at `level` or better; None if never."""
-    if goal == "none" or len(curve) < LEAST_ROWS:
+    if goal == "none" or not _has_course(curve):
         return None
     axis, line = own_course(curve)
     there = np.flatnonzero(line >= level if goal == "max" else line <= level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from mindpulse.compare.curve import Curve, curve_of
 from mindpulse.compare.result import Side
 from mindpulse.errors import UsageError
 from mindpulse.series import SeriesSpec
+from mindpulse.store.asked import near_names, our_tag
 from mindpulse.store.run import Run
 
 STEP_TIME = "step_time_s"
@@ -71,10 +71,12 @@ def read_curve(run: Run, choice: Choice, name: str) -> Curve:
         UsageError: as `read_side`.
     """
     rank = choice.rank_of(run)
-    column = _column(run.specs()[choice.tag], choice.column)
+    specs = run.specs()
+    tag = our_tag(choice.tag, specs, run.tags)
+    column = _column(specs[tag], choice.column)
     pieces = [
         (rows.steps, rows.wall_times, rows.values[:, column].astype(np.float64))
-        for block in run.blocks(choice.tag, rank=rank, attempt=choice.attempt)
+        for block in run.blocks(tag, rank=rank, attempt=choice.attempt)
         if len(rows := block.rows)
     ]
     if not pieces:
@@ -101,6 +103,7 @@ def check_tags(a: Run, b: Run, tag_a: str, tag_b: str) -> None:
         UsageError: names what is near on both sides, and what both have.
     """
     specs_a, specs_b = a.specs(), b.specs()
+    tag_a, tag_b = our_tag(tag_a, specs_a, a.tags), our_tag(tag_b, specs_b, b.tags)
     if tag_a in specs_a and tag_b in specs_b:
         return
     both = [tag for tag in specs_a if tag in specs_b]
@@ -114,16 +117,8 @@ def check_tags(a: Run, b: Run, tag_a: str, tag_b: str) -> None:
 
 
 def _near(tag: str, tags: list[str]) -> str:
-    near = difflib.get_close_matches(tag, tags, n=3, cutoff=0.5)
-    near += [name for name in tags if name not in near and _share_a_word(name, tag)]
+    near = near_names(tag, tags)
     return f"near it: {_listed(near)}" if near else f"it has {_listed(tags)}"
-
-
-def _share_a_word(one: str, other: str) -> bool:
-    def words(name: str) -> set[str]:
-        return set(name.lower().replace("/", "_").replace(" ", "_").split("_")) - {"train"}
-
-    return bool(words(one) & words(other))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -80,6 +80,8 @@ def identify_file(path: Path) -> Found:
         raise FormatError(f"{path} is one series of a MindPulse run; give the run folder above it")
     if is_binary(head):
         raise FormatError(_unknown(path, head, "binary data of no kind that is known"))
+    if json_rows.is_trace(head):
+        raise FormatError(f"{path} is a profiler's trace of events, which holds no training curves")
     for kind, reader in WHOLE.items():
         if reader.sniff(head, path):
             return _found(path, kind, reader, "by its first lines")

@@ -179,9 +179,11 @@ def _several(folder: Path, candidates: Sequence[Found]) -> str:
 
 
 def _none(folder: Path, files: Sequence[Path]) -> str:
+    inner = [path.name for path in sorted(folder.iterdir()) if path.is_dir()]
+    if not files and not inner:
+        return f"{folder} is empty: no run has begun in it, or it was not copied"
     names = ", ".join(repr(path.name) for path in files[:_SHOWN]) or "no file"
-    inner = [path.name for path in sorted(folder.iterdir()) if path.is_dir()][:_SHOWN]
-    folders = f" and the folders {', '.join(map(repr, inner))}" if inner else ""
+    folders = f" and the folders {', '.join(map(repr, inner[:_SHOWN]))}" if inner else ""
     return (
         f"{folder} holds no run: {names}{folders}. Give one of them, if it is one. "
         f"MindPulse reads: {understood()}. See docs/interop.md"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mindpulse.errors import UsageError
 from mindpulse.series import Series, SeriesSpec
+from mindpulse.store.asked import asked_attempt, no_rows, no_series
 from mindpulse.store.merge import join, supersede
 from mindpulse.store.notes import Note
 from mindpulse.store.run import Attempt, FileReport, Run
@@ -17,7 +18,6 @@ Key = tuple[str, int, int]
 # More goings-back of the steps than this are no restarts: the rows stand in no order.
 MAX_ATTEMPTS = 100
 START_NOTE = "start"
-_SHOWN_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class LoadedRun(Run):
         Raises:
             UsageError: the run has no such series, rank, attempt or column.
         """
+        attempt = asked_attempt(attempt)
         mine = {key[2]: found for key, found in self.by_key.items() if key[:2] == (tag, rank)}
         if isinstance(attempt, int):
             mine = {number: found for number, found in mine.items() if number == attempt}
@@ -141,12 +142,6 @@ class LoadedRun(Run):
 
     def _missing(self, tag: str, rank: int, attempt: Attempt) -> str:
         specs = list(self.specs())
-        if tag in specs:
-            return (
-                f"{self.path} has no {tag!r} of rank {rank!r}, attempt {attempt!r}; "
-                f"ranks are {self.ranks}, attempts {self.attempts}"
-            )
-        shown = ", ".join(repr(name) for name in specs[:_SHOWN_NAMES])
-        rest = len(specs) - _SHOWN_NAMES
-        more = f" and {rest} more" if rest > 0 else ""
-        return f"{self.path} has no series {tag!r}; it has {shown or 'none'}{more}"
+        if tag not in specs:
+            return no_series(tag, self.path, specs)
+        return no_rows(tag, rank, attempt, self.path, (self.ranks, self.attempts))

@@ -82,9 +82,9 @@ def read_head(path: Path) -> bytes:
         raise FormatError(f"{path} is empty: nothing was written yet, or it was not copied whole")
     if raw.startswith(_LFS):
         size = re.search(rb"size (\d{1,19})", raw)
-        told = f" of {int(size[1])} bytes" if size else ""
+        told = f" to {int(size[1])} bytes" if size else ""
         raise FormatError(
-            f"{path} is a Git LFS pointer, not the file itself{told}: fetch it with 'git lfs pull'"
+            f"{path} is a Git LFS pointer{told}, not the file itself: fetch it with 'git lfs pull'"
         )
     mark, encoding = _encoding(raw)
     if encoding == "utf-8":

@@ -65,12 +65,12 @@ COMPARE_TEXTS: dict[str, tuple[str, str]] = {
         "B 的末段比 A 低 {difference}，超过 {bound}；距离 {distance}。",
     ),
     "verdict.unknown.range": (
-        "The runs have too few rows at common steps to be compared ({spans}).",
-        "各次运行在共同步数范围内的行数太少，无法比较（{spans}）。",
+        "The runs have too few rows at common steps to be compared; steps (rows) of each: {spans}.",
+        "各次运行在共同步数范围内的行数太少，无法比较；各自的步数（行数）：{spans}。",
     ),
     "verdict.unknown.rows": (
-        "A run has fewer than five finite rows ({spans}).",
-        "有一次运行的有限值少于五行（{spans}）。",
+        "A run has fewer than five finite rows; steps (rows) of each: {spans}.",
+        "有一次运行的有限值少于五行；各自的步数（行数）：{spans}。",
     ),
     "title": ("Comparison of two runs", "两次运行的比较"),
     "title.tag": ("{tag}: A against B", "{tag}：A 与 B"),

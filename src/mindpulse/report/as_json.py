@@ -6,14 +6,12 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from mindpulse.health import Health
 from mindpulse.jsonlines import plain
 from mindpulse.report.data import Alert, ReportData
+from mindpulse.report.scalar import Scalar
 from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
-from mindpulse.series import Series
 
 SCHEMA = "mindpulse-report/1"
 
@@ -41,7 +39,7 @@ def report_object(data: ReportData, words: Words) -> dict[str, Any]:
         "score": _score(data.health, words),
         "alerts": [_alert(alert, words) for alert in data.alerts],
         "actions": [asdict(action) for action in data.actions],
-        "series": {tag: _figures(series) for tag, series in data.series.items()},
+        "series": {tag: _figures(scalar) for tag, scalar in data.series.items()},
         "files": asdict(data.files),
         "troubles": list(data.troubles),
         "problems": list(data.problems),
@@ -70,20 +68,18 @@ def _alert(alert: Alert, words: Words) -> dict[str, Any]:
     return content
 
 
-def _figures(series: Series) -> dict[str, Any]:
-    values = np.asarray(series.values, np.float64)
-    finite = np.flatnonzero(np.isfinite(values))
+def _figures(scalar: Scalar) -> dict[str, Any]:
     figures: dict[str, Any] = {
-        "unit": series.spec.unit,
-        "rows": len(series),
-        "not_finite": len(values) - len(finite),
-        "last": float(values[-1]),
+        "unit": scalar.spec.unit,
+        "rows": scalar.rows,
+        "not_finite": scalar.not_finite,
+        "last": scalar.last,
     }
-    if len(finite):
-        low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
-        figures["min"] = {"step": int(series.steps[low]), "value": float(values[low])}
-        figures["max"] = {"step": int(series.steps[high]), "value": float(values[high])}
-        figures["mean"] = float(values[finite].mean())
+    for name, found in (("min", scalar.low), ("max", scalar.high)):
+        if found is not None:
+            figures[name] = {"step": found[0], "value": found[1]}
+    if scalar.low is not None:
+        figures["mean"] = scalar.mean
     return figures
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,23 +16,25 @@ from mindpulse.report import plot
 from mindpulse.report.data import SEVERITIES, Action, Alert
 from mindpulse.report.downsample import keep_extremes, smooth
 from mindpulse.report.markup import Html, table, tag, void
+from mindpulse.report.scalar import Scalar
 from mindpulse.report.scales import Scale, fit_scale, format_number, step_scale
 from mindpulse.report.words import Words
+from mindpulse.series import Series
 
 SMOOTH_SHARE = 40  # the smoothed line averages a fortieth of the run
 SMOOTH_FROM_ROWS = 120  # a shorter curve is shown as it is
+TABLE_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """What one curve shows. `steps` (T,) ascending, `values` (T,)."""
+    """What one curve shows."""
 
     id: str
     caption: plot.Caption
     name: str
     unit: str
-    steps: NDArray[np.int64]
-    values: NDArray[Any]
+    scalar: Scalar
     alerts: Sequence[Alert] = ()
     actions: Sequence[Action] = ()
     smoothed: bool = True
@@ -39,13 +42,14 @@ class Curve:
 
 def draw(curve: Curve, words: Words) -> Html:
     """The figure: axes, legend, curve, marks for NaN and infinity, the data as a table."""
-    x = step_scale(int(curve.steps[0]), int(curve.steps[-1]))
-    y = fit_scale(curve.values)
-    kept = keep_extremes(curve.steps, curve.values)
-    steps, values = curve.steps[kept], curve.values[kept]
+    scalar, shown = curve.scalar, curve.scalar.shown
+    x = step_scale(scalar.first_step, scalar.last_step)
+    y = fit_scale(shown.values)
+    kept = keep_extremes(shown.steps, shown.values)
+    steps, values = shown.steps[kept], shown.values[kept]
     lines = [_path(x, y, steps, values, "raw" if _is_smoothed(curve) else "line")]
     if _is_smoothed(curve):
-        lines.append(_smooth_line(curve, x, y))
+        lines.append(_smooth_line(scalar, x, y))
     layers = [*_bands(curve, x), *_grid(y), *lines, *_bad_marks(x, steps, values)]
     picture = plot.svg(curve.caption, *layers, *_actions(curve, x), id_=curve.id)
     unit = (
@@ -64,7 +68,7 @@ def draw(curve: Curve, words: Words) -> Html:
 
 
 def _is_smoothed(curve: Curve) -> bool:
-    return curve.smoothed and len(curve.steps) >= SMOOTH_FROM_ROWS
+    return curve.smoothed and curve.scalar.rows >= SMOOTH_FROM_ROWS
 
 
 def _view(x: Scale, y: Scale, steps: NDArray[Any], values: NDArray[Any]) -> NDArray[np.float64]:
@@ -86,10 +90,17 @@ def _path(x: Scale, y: Scale, steps: NDArray[Any], values: NDArray[Any], class_:
     return void("path", d="".join(text), class_=class_)
 
 
-def _smooth_line(curve: Curve, x: Scale, y: Scale) -> Html:
-    mean = smooth(curve.values, len(curve.steps) // SMOOTH_SHARE)
-    kept = keep_extremes(curve.steps, mean, buckets=150)
-    return _path(x, y, curve.steps[kept], mean[kept], "line")
+def smoothed(scalar: Scalar) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The moving average over a fortieth of the rows: (N,) steps and means of stretches of rows."""
+    blocks = scalar.blocks
+    middle = blocks.first_steps / 2 + blocks.last_steps / 2  # the sum may overflow
+    return middle, smooth(blocks.mean[:, 0], len(blocks) // SMOOTH_SHARE, scalar.finite_rows)
+
+
+def _smooth_line(scalar: Scalar, x: Scale, y: Scale) -> Html:
+    middle, mean = smoothed(scalar)
+    kept = keep_extremes(middle, mean, buckets=150)
+    return _path(x, y, middle[kept], mean[kept], "line")
 
 
 def _grid(y: Scale) -> list[Html]:
@@ -118,7 +129,7 @@ def _bad_marks(x: Scale, steps: NDArray[Any], values: NDArray[Any]) -> list[Html
 def _bands(curve: Curve, x: Scale) -> list[Html]:
     """Shades the steps on which an alert fired, by the gravest of them."""
     bands = []
-    for first, last, severity in gravest_spans(curve.alerts, int(curve.steps[-1])):
+    for first, last, severity in gravest_spans(curve.alerts, curve.scalar.last_step):
         left, right = (
             plot.VIEW * min(1.0, max(0.0, x.place(s))) for s in (first - 0.5, last + 0.5)
         )
@@ -133,11 +144,17 @@ def gravest_spans(alerts: Sequence[Alert], end: int) -> list[tuple[int, int, str
     Args:
         end: last step of an alert that is still open.
     """
-    spans = [(a.since_step, end if a.end_step is None else a.end_step, a.level) for a in alerts]
-    edges = sorted({edge for first, last, _ in spans for edge in (first, last + 1)})
+    changes: dict[int, Counter[int]] = {}
+    for alert in alerts:
+        last = end if alert.end_step is None else alert.end_step
+        if last >= alert.since_step:
+            changes.setdefault(alert.since_step, Counter())[alert.level] += 1
+            changes.setdefault(last + 1, Counter())[alert.level] -= 1
+    firing: Counter[int] = Counter()
     found: list[tuple[int, int, str]] = []
-    for first, after in pairwise(edges):
-        levels = [level for a, b, level in spans if a <= first <= b]
+    for first, after in pairwise(sorted(changes)):
+        firing.update(changes[first])
+        levels = [level for level, count in firing.items() if count]
         if levels:
             found.append((first, after - 1, SEVERITIES[max(levels)]))
     return found
@@ -157,10 +174,10 @@ def _legend(curve: Curve, words: Words) -> list[tuple[str, str]]:
     smoothed = _is_smoothed(curve)
     items = [("raw", words.say("legend.raw")), ("line", words.say("legend.smooth"))]
     entries = items if smoothed else []
-    bad = ~np.isfinite(curve.values)
-    if bad.any():
-        first = format_number(int(curve.steps[bad][0]))
-        entries.append(("bad", words.say("legend.bad", count=int(bad.sum()), step=first)))
+    bad = curve.scalar.first_bad_step
+    if bad is not None:
+        text = words.say("legend.bad", count=curve.scalar.not_finite, step=format_number(bad))
+        entries.append(("bad", text))
     severities = sorted({alert.level: alert.severity for alert in curve.alerts}.items())
     entries += [
         (f"band {name}", words.say("legend.alert", name=words.severity(name)))
@@ -188,10 +205,25 @@ def _points(x: Scale, y: Scale, steps: NDArray[Any], values: NDArray[Any]) -> st
 
 def _table(curve: Curve, words: Words) -> Html:
     """The data in words for those who do not see the picture."""
-    chosen = np.unique(np.linspace(0, len(curve.steps) - 1, 12).astype(int))
-    rows = [
-        [format_number(int(curve.steps[i])), format_number(float(curve.values[i]))] for i in chosen
-    ]
+    scalar = curve.scalar
+    rows = _rows(scalar.shown) if scalar.complete else _means(scalar)
+    key = "table.caption" if scalar.complete else "table.means"
     head = [words.say("axis.step"), f"{curve.name} [{curve.unit}]" if curve.unit else curve.name]
-    body = table(head, rows, words.say("table.caption", name=curve.name), class_="numbers")
+    body = table(head, rows, words.say(key, name=curve.name), class_="numbers")
     return tag("details", tag("summary", words.say("table.open")), body)
+
+
+def _rows(shown: Series) -> list[list[str]]:
+    chosen = np.unique(np.linspace(0, len(shown) - 1, TABLE_ROWS).astype(int))
+    return [
+        [format_number(int(shown.steps[i])), format_number(float(shown.values[i]))] for i in chosen
+    ]
+
+
+def _means(scalar: Scalar) -> list[list[str]]:
+    parts = scalar.parts(TABLE_ROWS)
+    spans = zip(parts.first_steps, parts.last_steps, parts.mean[:, 0], strict=True)
+    return [
+        [f"{format_number(int(first))}–{format_number(int(last))}", format_number(float(mean))]
+        for first, last, mean in spans
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindpulse.health import Health
-from mindpulse.series import Series
+from mindpulse.report.scalar import Scalar
 
 SEVERITIES = ("info", "warning", "error", "critical")
+LEAD = "train_loss"
+SECONDARY = ("grad_norm", "learning_rate", "step_time_s")
+MAX_OWN = 12  # curves of series that a user records; the rest is left to `query`
+
+
+def drawn_tags(tags: Iterable[str]) -> list[str]:
+    """Of the scalar series those that get a curve, in order of their place in a report."""
+    known = list(tags)
+    ours = [name for name in (LEAD, *SECONDARY) if name in known]
+    return ours + [name for name in known if name not in ours][:MAX_OWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,20 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, slots=True)
+class StepTime:
+    """How long a step took.
+
+    Attributes:
+        median_s, high_s: seconds; 99 % of the steps took no longer than `high_s`.
+        last_rows: how many rows these are of, from the last one back; None where it is all.
+    """
+
+    median_s: float
+    high_s: float
+    last_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FileSummary:
     """The files of the run, counted."""
 
@@ -116,6 +140,7 @@ class ReportData:
 
     Attributes:
         series: the scalar series of `rank` by tag, none of them empty.
+        step_time: None where no step was timed.
         troubles: what the monitor reported about itself.
         problems: what could not be read.
     """
@@ -127,8 +152,9 @@ class ReportData:
     attempts: tuple[int, ...]
     tags: Mapping[str, str]
     files: FileSummary
-    series: Mapping[str, Series]
+    series: Mapping[str, Scalar]
     health: Health
+    step_time: StepTime | None = None
     alerts: tuple[Alert, ...] = ()
     actions: tuple[Action, ...] = ()
     heats: tuple[Heat, ...] = ()
@@ -139,19 +165,20 @@ class ReportData:
     @property
     def steps(self) -> tuple[int, int] | None:
         """First and last step that any series has; None in an empty run."""
-        spans = [(int(s.steps[0]), int(s.steps[-1])) for s in self.series.values() if len(s)]
-        return (min(a for a, _ in spans), max(b for _, b in spans)) if spans else None
+        if not self.series:
+            return None
+        found = self.series.values()
+        return min(s.first_step for s in found), max(s.last_step for s in found)
 
     @property
     def wall_times(self) -> tuple[float, float] | None:
         """Time of the first and of the last row, seconds since the epoch; None if none has one."""
-        known = [
-            times[np.isfinite(times)] for times in (s.wall_times for s in self.series.values())
-        ]
-        times = [(float(found.min()), float(found.max())) for found in known if len(found)]
-        return (min(a for a, _ in times), max(b for _, b in times)) if times else None
+        known = [s.times for s in self.series.values()]
+        times = np.concatenate(known) if known else np.empty(0)
+        return (float(times.min()), float(times.max())) if len(times) else None
 
     @property
     def duration_s(self) -> float | None:
         """Seconds between the first and the last row; None if no row has a time."""
-        return self.wall_times[1] - self.wall_times[0] if self.wall_times else None
+        times = self.wall_times
+        return times[1] - times[0] if times else None

@@ -1,4 +1,10 @@
-"""Fewer points, the same picture: thinning that never hides a spike or a NaN."""
+"""Fewer points, the same picture: thinning that never hides a spike or a NaN.
+
+`Overview.curve` thins too, and there are two for a reason. That one counts rows, because an index
+beside a file can tell of so many rows without reading them; this one goes by steps, as a picture
+does, so that a stretch recorded at every hundredth step keeps its form beside one recorded at
+every step. A long curve passes through both: some thousand points of an overview, thinned here.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from numpy.typing import NDArray
 
 
 def keep_extremes(
-    steps: NDArray[np.int64], values: NDArray[Any], buckets: int = 500
+    steps: NDArray[Any], values: NDArray[Any], buckets: int = 500
 ) -> NDArray[np.intp]:
     """Positions of the rows to draw: per bucket of steps the first, least, largest and last.
 
@@ -68,15 +74,18 @@ def _kinds(
     return where[first]
 
 
-def smooth(values: NDArray[Any], window: int) -> NDArray[np.float64]:
-    """Centred moving average over `window` rows that leaves non-finite values out.
+def smooth(
+    values: NDArray[Any], window: int, weights: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """Centred moving average over `window` values that leaves non-finite ones out.
 
     Args:
-        values: (T,).
-        window: odd or even number of rows; 1 changes nothing.
+        values: (T,) of rows, or means of stretches of rows.
+        window: odd or even number of values; 1 changes nothing.
+        weights: (T,) finite rows that each value stands for; None for one each.
 
     Returns:
-        (T,) NaN where the row itself is not finite, so that gaps stay gaps.
+        (T,) NaN where the value itself is not finite, so that gaps stay gaps.
 
     Example:
         >>> smooth(np.array([0.0, 3.0, 6.0]), 3).tolist()
@@ -87,8 +96,9 @@ def smooth(values: NDArray[Any], window: int) -> NDArray[np.float64]:
     half = window // 2
     low = np.maximum(np.arange(len(x)) - half, 0)
     high = np.minimum(np.arange(len(x)) + half + 1, len(x))
-    total = np.r_[0.0, np.cumsum(np.where(good, x, 0.0))]
-    count = np.r_[0, np.cumsum(good)]
+    weight = np.where(good, 1 if weights is None else weights, 0)
+    total = np.r_[0.0, np.cumsum(np.where(good, x, 0.0) * weight)]
+    count = np.r_[0, np.cumsum(weight)]
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: NDArray[np.float64] = (total[high] - total[low]) / (count[high] - count[low])
     mean[~good] = np.nan

@@ -7,44 +7,39 @@ import re
 import numpy as np
 
 from mindpulse.report import curve, heat, maps, plot, timeline
-from mindpulse.report.data import Alert, Heat, ReportData
+from mindpulse.report.data import LEAD, Alert, Heat, ReportData, drawn_tags
 from mindpulse.report.markup import Html, join, tag
+from mindpulse.report.scalar import Scalar
 from mindpulse.report.scales import format_number
 from mindpulse.report.tables import actions_table, alerts_table
 from mindpulse.report.words import Words
-from mindpulse.series import Series
 
 _WORD = re.compile(r"\w+")
-LEAD = "train_loss"
-MAX_OWN = 12  # curves of series that a user records; the rest is left to `query`
-SECONDARY = ("grad_norm", "learning_rate", "step_time_s")
 
 
 def curves(data: ReportData, words: Words) -> Html:
     """The loss curve over the full width, the other scalar curves below it."""
-    lead = _curve(data, LEAD, words)
-    first = tag("div", lead, class_="lead") if lead else _none("none.curve", words)
-    own = [name for name in data.series if name not in (LEAD, *SECONDARY)][:MAX_OWN]
-    others = [drawn for name in (*SECONDARY, *own) if (drawn := _curve(data, name, words))]
+    if LEAD in data.series:
+        first = tag("div", _curve(data, LEAD, words), class_="lead")
+    else:
+        first = _none("none.curve", words)
+    others = [_curve(data, name, words) for name in drawn_tags(data.series) if name != LEAD]
     rest = tag("div", *others, class_="grid many") if others else Html("")
     title = tag("h2", words.say("nav.curves"))
     return tag("section", title, tag("div", first, rest, class_="grid"), id="curves")
 
 
-def _curve(data: ReportData, tag_name: str, words: Words) -> Html | None:
-    series = data.series.get(tag_name)
-    if series is None or not len(series):
-        return None
+def _curve(data: ReportData, tag_name: str, words: Words) -> Html:
+    scalar = data.series[tag_name]
     name, caption = words.curve(tag_name)
-    text = plot.Caption(name, caption, describe(series, name, words))
+    text = plot.Caption(name, caption, describe(scalar, name, words))
     alerts = [alert for alert in data.alerts if _belongs(alert, tag_name)]
     shown = curve.Curve(
         id=f"curve-{list(data.series).index(tag_name)}",
         caption=text,
         name=name,
-        unit=series.spec.unit,
-        steps=series.steps,
-        values=series.values,
+        unit=scalar.spec.unit,
+        scalar=scalar,
         alerts=alerts,
         actions=data.actions if tag_name in ("train_loss", "learning_rate", "grad_norm") else (),
         smoothed=tag_name == LEAD,
@@ -59,28 +54,26 @@ def _belongs(alert: Alert, tag_name: str) -> bool:
     return any(tag_name in _WORD.findall(term) for term in alert.evidence)
 
 
-def describe(series: Series, name: str, words: Words) -> str:
+def describe(scalar: Scalar, name: str, words: Words) -> str:
     """A curve in one sentence, for those who hear the report or read its Markdown."""
-    steps, values = series.steps, series.values
-    finite = np.flatnonzero(np.isfinite(values))
     frame = {
         "name": name,
-        "first": format_number(int(steps[0])),
-        "last": format_number(int(steps[-1])),
-        "bad": len(values) - len(finite),
+        "first": format_number(scalar.first_step),
+        "last": format_number(scalar.last_step),
+        "bad": scalar.not_finite,
     }
-    if not len(finite):
+    low, high = scalar.low, scalar.high
+    if low is None or high is None:
         return words.say("describe.no_finite", **frame)
-    low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
     return words.say(
         "describe.curve",
         **frame,
-        start=format_number(float(values[finite[0]])),
-        end=format_number(float(values[finite[-1]])),
-        low=format_number(float(values[low])),
-        low_step=format_number(int(steps[low])),
-        high=format_number(float(values[high])),
-        high_step=format_number(int(steps[high])),
+        start=format_number(scalar.start),
+        end=format_number(scalar.end),
+        low=format_number(low[1]),
+        low_step=format_number(low[0]),
+        high=format_number(high[1]),
+        high_step=format_number(high[0]),
     )
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from math import pi
 
-import numpy as np
-
-from mindpulse.report.data import Action, Alert, ReportData
+from mindpulse.report.data import Action, Alert, ReportData, StepTime
 from mindpulse.report.markup import Html, join, tag, void
+from mindpulse.report.scalar import Scalar
 from mindpulse.report.scales import format_duration, format_number
 from mindpulse.report.timeline import describe
 from mindpulse.report.verdict import Verdict, judge
 from mindpulse.report.words import Words
-from mindpulse.series import Series
 
 MAX_PLACES = 6
 ICONS = {
@@ -173,10 +171,11 @@ def facts(data: ReportData, words: Words) -> list[tuple[str, str, str]]:
     shape = say("fact.attempts", attempts=len(data.attempts), ranks=len(data.ranks))
     found = [(say("fact.steps"), f"{first:,}–{last:,}" if data.steps else say("fact.none"), shape)]
     for name, tag_name, extreme in (("loss", "train_loss", "best"), ("grad", "grad_norm", "max")):
-        if (series := data.series.get(tag_name)) is not None:
-            found.append((say(f"fact.{name}"), _last(series), _extreme(series, extreme, words)))
-    if (times := data.series.get("step_time_s")) is not None:
-        found += _step_time(times, words)
+        if (scalar := data.series.get(tag_name)) is not None:
+            value = format_number(scalar.last)
+            found.append((say(f"fact.{name}"), value, _extreme(scalar, extreme, words)))
+    if data.step_time is not None:
+        found.append(_step_time(data.step_time, words))
     if data.duration_s is not None:
         found.append((say("fact.duration"), format_duration(data.duration_s), ""))
     open_ = sum(alert.end_step is None for alert in data.alerts)
@@ -192,25 +191,16 @@ def _facts(data: ReportData, words: Words) -> Html:
     return tag("dl", *cells, class_="facts")
 
 
-def _step_time(series: Series, words: Words) -> list[tuple[str, str, str]]:
-    finite = series.values[np.isfinite(series.values)]
-    if not len(finite):
-        return []
-    high = format_duration(float(np.quantile(finite, 0.99)))
-    middle = format_duration(float(np.median(finite)))
-    return [(words.say("fact.step_time"), middle, words.say("fact.p99", value=high))]
+def _step_time(time: StepTime, words: Words) -> tuple[str, str, str]:
+    key = "fact.p99" if time.last_rows is None else "fact.p99_last"
+    count = format_number(time.last_rows or 0)
+    note = words.say(key, value=format_duration(time.high_s), count=count)
+    return words.say("fact.step_time"), format_duration(time.median_s), note
 
 
-def _last(series: Series) -> str:
-    return format_number(float(series.values[-1]))
-
-
-def _extreme(series: Series, kind: str, words: Words) -> str:
-    finite = np.isfinite(series.values)
-    if not finite.any():
-        return words.say("fact.not_finite", count=len(series))
-    where_ = np.flatnonzero(finite)
-    values = series.values[where_]
-    index = where_[np.argmin(values) if kind == "best" else np.argmax(values)]
-    value = format_number(float(series.values[index]))
-    return words.say(f"fact.{kind}", value=value, step=format_number(int(series.steps[index])))
+def _extreme(scalar: Scalar, kind: str, words: Words) -> str:
+    found = scalar.low if kind == "best" else scalar.high
+    if found is None:
+        return words.say("fact.not_finite", count=scalar.rows)
+    step, value = found
+    return words.say(f"fact.{kind}", value=format_number(value), step=format_number(step))

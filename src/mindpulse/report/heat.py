@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,46 +14,7 @@ from mindpulse.report.png import data_uri
 from mindpulse.report.scales import Scale, fit_scale, format_number, step_scale
 from mindpulse.report.words import Words
 
-MAX_COLUMNS = 400
 MAX_TABLE_ROWS = 128
-
-
-def bin_steps(
-    tag_name: str,
-    rows: Sequence[str],
-    steps: NDArray[np.int64],
-    values: NDArray[Any],
-    keep: str = "max",
-    bounds: tuple[float, float] | None = None,
-) -> Heat:
-    """Joins neighbouring steps into at most 400 columns, keeping the extreme of each.
-
-    Args:
-        tag_name: the series that is shown.
-        rows: names of the W rows.
-        steps: (T,) ascending, T >= 1.
-        values: (T, W).
-        keep: "max" or "min": which extreme of the joined steps a cell shows.
-        bounds: ends of the colour scale, None to fit it to the values.
-
-    Example:
-        >>> bin_steps("g", ["a"], np.array([1, 2]), np.array([[1.0], [np.nan]])).not_finite.tolist()
-        [[False, True]]
-    """
-    first, last = int(steps[0]), int(steps[-1])
-    columns = min(MAX_COLUMNS, len(np.unique(steps)))
-    per_column = (last - first + 1) / columns
-    offset = steps.astype(np.float64) - first  # as integers the difference may overflow
-    place = np.minimum((offset / per_column).astype(int), columns - 1)
-    starts = np.flatnonzero(np.r_[True, place[1:] != place[:-1]])
-    finite = np.isfinite(values)
-    merge, neutral = (np.fmin, np.inf) if keep == "min" else (np.fmax, -np.inf)
-    joined = merge.reduceat(np.where(finite, values, neutral).astype(np.float64), starts, axis=0)
-    grid = np.full((columns, len(rows)), np.nan)
-    bad = np.zeros(grid.shape, bool)
-    grid[place[starts]] = np.where(np.isfinite(joined), joined, np.nan)
-    bad[place[starts]] = np.logical_or.reduceat(~finite, starts, axis=0)
-    return Heat(tag_name, tuple(rows), first, last, grid.T, bad.T, per_column, keep, bounds)
 
 
 def draw(heat: Heat, caption: plot.Caption, unit: str, words: Words, id_: str) -> Html:

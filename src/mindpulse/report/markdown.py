@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mindpulse.health import Part
 from mindpulse.report.data import Action, Alert, ReportData
 from mindpulse.report.figures import describe as describe_curve
 from mindpulse.report.first_screen import evidence, facts, span, where
+from mindpulse.report.scalar import Scalar
 from mindpulse.report.scales import format_number
 from mindpulse.report.timeline import describe
 from mindpulse.report.verdict import Verdict, judge
 from mindpulse.report.words import Words
-from mindpulse.series import Series
 
 ICONS = {"healthy": "✅", "recovered": "✅", "attention": "⚠️", "unhealthy": "❌", "unknown": "❔"}
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -87,29 +85,18 @@ def _facts(data: ReportData, words: Words) -> str:
     return _table(["", "", ""], rows)
 
 
-def _curve(series: Series, tag: str, words: Words) -> str:
+def _curve(scalar: Scalar, tag: str, words: Words) -> str:
     name = words.curve(tag)[0]
-    return f"**{name}** `{sparkline(series)}`  \n{_cell(describe_curve(series, name, words))}"
+    return f"**{name}** `{sparkline(scalar)}`  \n{_cell(describe_curve(scalar, name, words))}"
 
 
-def sparkline(series: Series, columns: int = SPARK_COLUMNS) -> str:
-    """A curve as one line of blocks, each the mean of its steps; "!" where a NaN lies.
-
-    Example:
-        >>> from mindpulse.series import Rows, SeriesSpec
-        >>> steps = np.arange(8)
-        >>> rows = Rows(steps, steps * 1.0, steps[:, None] * 1.0)
-        >>> sparkline(Series(SeriesSpec("x"), rows), columns=8)
-        '▁▂▃▄▅▆▇█'
-    """
-    groups = np.array_split(np.asarray(series.values, np.float64), min(columns, len(series)))
-    whole = [bool(np.isfinite(group).all()) for group in groups]
-    means = np.array(
-        [group.mean() if ok else np.nan for group, ok in zip(groups, whole, strict=True)]
-    )
-    if not any(whole):
-        return "!" * len(groups)
-    low, high = np.nanmin(means), np.nanmax(means)
+def sparkline(scalar: Scalar, columns: int = SPARK_COLUMNS) -> str:
+    """A curve as one line of blocks, each the mean of its rows; "!" where a NaN lies."""
+    parts = scalar.parts(columns)
+    whole, means = parts.nonfinite[:, 0] == 0, parts.mean[:, 0]
+    if not whole.any():
+        return "!" * len(parts)
+    low, high = means[whole].min(), means[whole].max()
     share = (means - low) / (high - low) if high > low else means * 0.0
     marks = [BLOCKS[int(x * 7.999)] if ok else "!" for x, ok in zip(share, whole, strict=True)]
     return "".join(marks)

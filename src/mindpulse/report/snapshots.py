@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,40 +17,58 @@ _LAYER = re.compile(r"(?:^|[._])(?:L|layer[._]?)(?P<layer>\d+)(?:$|[._])", re.IG
 PREFIX = "attn"
 
 
-def read_maps(paths: Iterable[Path]) -> tuple[list[AttentionMap], list[str]]:
-    """The attention maps of all snapshots, and what could not be read.
+def read_maps(paths: Iterable[Path]) -> Iterator[tuple[list[AttentionMap], str]]:
+    """The attention maps of each snapshot, and why it could not be read, "" if it could.
 
     A file is named `attn_L03_s001000.npz`: layer 3, step 1000. Its arrays are (query, key),
     (head, query, key) or (batch, head, query, key), of which the first example is taken.
-
-    Returns:
-        maps in the order of layers, heads and steps; one line per file that could not be read.
     """
-    maps: list[AttentionMap] = []
-    problems: list[str] = []
     for path in paths:
         try:
-            maps += _read(path)
+            yield _read(path), ""
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            problems.append(f"{path.name}: {error}")
-    maps.sort(key=lambda m: (_natural(m.layer), m.step, m.head))
-    return maps, problems
+            yield [], f"{path.name}: {error}"
+
+
+def latest_maps(paths: Iterable[Path]) -> tuple[list[AttentionMap], list[str]]:
+    """Of each layer the maps of its last step, and one line per file that could not be read.
+
+    A long run has thousands of snapshots: of files of one name only the last that can be read is.
+    """
+    named: dict[tuple[Path, str], list[Path]] = {}
+    for path in paths:
+        named.setdefault((path.parent, _name_and_step(path)[0]), []).append(path)
+    found: list[AttentionMap] = []
+    problems: list[str] = []
+    for group in named.values():
+        group.sort(key=lambda path: _name_and_step(path)[1], reverse=True)
+        for maps, problem in read_maps(group):
+            found += maps
+            problems += [problem] if problem else []
+            if maps:
+                break
+    return latest(found), problems
 
 
 def latest(maps: Iterable[AttentionMap]) -> list[AttentionMap]:
-    """Of each layer the maps of its last step, in the order given."""
+    """Of each layer the maps of its last step, in the order of layers and heads."""
     maps = list(maps)
     last: dict[str, int] = {}
     for m in maps:
         last[m.layer] = max(m.step, last.get(m.layer, m.step))
-    return [m for m in maps if m.step == last[m.layer]]
+    kept = [m for m in maps if m.step == last[m.layer]]
+    return sorted(kept, key=lambda m: (natural(m.layer), m.head))
+
+
+def _name_and_step(path: Path) -> tuple[str, int]:
+    named = _NAME.match(path.stem)
+    return (named["name"], int(named["step"] or 0)) if named else (path.stem, 0)
 
 
 def _read(path: Path) -> list[AttentionMap]:
     if not path.name.startswith(PREFIX):
         return []
-    named = _NAME.match(path.stem)
-    name, step = (named["name"], int(named["step"] or 0)) if named else (path.stem, 0)
+    name, step = _name_and_step(path)
     found = []
     with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         for key in content.files:
@@ -95,5 +113,11 @@ def _layer(text: str) -> str:
     return str(int(match["layer"])) if match else ""
 
 
-def _natural(text: str) -> tuple[int, str]:
+def natural(text: str) -> tuple[int, str]:
+    """The key by which layers stand in order: 2 before 10.
+
+    Example:
+        >>> sorted(["10", "head", "2"], key=natural)
+        ['2', '10', 'head']
+    """
     return (int(text), "") if text.isdecimal() else (1 << 30, text)

@@ -65,6 +65,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "fact.grad": ("Gradient norm, last", "最后梯度范数"),
     "fact.max": ("largest {value} at step {step}", "最大 {value}（第 {step} 步）"),
     "fact.step_time": ("Step time, median", "单步耗时中位数"),
+    "fact.p99_last": (
+        "99 % below {value}, of the last {count} rows",
+        "99% 低于 {value}（最后 {count} 行）",
+    ),
     "fact.p99": ("99 % below {value}", "99% 低于 {value}"),
     "fact.duration": ("Recorded for", "记录时长"),
     "fact.alerts": ("Alerts", "告警"),
@@ -86,6 +90,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "legend.alert": ("alert: {name}", "告警：{name}"),
     "legend.action": ("action taken", "已执行动作"),
     "table.open": ("Data as a table", "以表格查看数据"),
+    "table.means": ("{name}, means of twelve parts of the run", "{name}：全程十二段的均值"),
     "table.caption": ("{name}, twelve rows spread over the run", "{name}：全程均匀选取的 12 行"),
     # pictures
     "curve.train_loss": ("Loss", "损失"),

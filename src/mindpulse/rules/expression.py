@@ -13,9 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mindpulse.rules.functions import Steps, Values
+from mindpulse.rules.functions import Steps
+from mindpulse.rules.lanes import Values
 
 FIRED, QUIET, UNKNOWN = "fired", "quiet", "unknown"
+UNKNOWN_VALUE = np.full(1, np.nan)
+UNKNOWN_VALUE.setflags(write=False)
 
 
 class ViewLike(Protocol):
@@ -56,27 +59,74 @@ class WindowRef:
     length: int
     partial: bool = False
 
-    def fetch(self, run: Run, fewest: int) -> tuple[Steps, Values] | None:
-        """(steps, values as float64); None, with the reason told to `run`, if rows are missing."""
-        steps, values = run.view.window(self.tag, self.skip, self.length)
-        wanted = fewest if self.partial else max(fewest, self.length)
-        if len(steps) < wanted:
-            run.short.append((self.tag, len(steps), wanted))
-            return None
-        return steps, values.astype(np.float64, copy=False)
+
+Reduction = Callable[[NDArray[Any], Steps], Values]
+
+
+class RunLike(Protocol):
+    """An evaluation under way, of one step (`Run`) or of many (`sweep.Sweep`)."""
+
+    def step(self) -> Values:
+        """The steps (..., 1)."""
+        ...
+
+    def reduced(self, window: WindowRef, fewest: int, call: Reduction, text: str) -> Values:
+        """The window reduced by `call`, noted under `text`; NaN if rows are missing."""
+        ...
+
+    def where(self, chosen: NDArray[np.bool_]) -> RunLike:
+        """The evaluation of some of the steps."""
+        ...
+
+    def misfit(self, message: str) -> None:
+        """Two series do not go together."""
+        ...
+
+    def note(self, text: str, values: Values) -> None:
+        """Keeps the value of a term as evidence."""
+        ...
+
+    def remember(self, inner: Values) -> None:
+        """Keeps a condition over columns that is about to be reduced to one value."""
+        ...
 
 
 class Run:
-    """One evaluation under way: what is read, and what is noted for the verdict."""
+    """The evaluation of one step: what is read, and what is noted for the verdict."""
 
-    __slots__ = ("inner", "misfit", "short", "terms", "view")
+    __slots__ = ("inner", "misfits", "short", "terms", "view")
 
     def __init__(self, view: ViewLike) -> None:
         self.view = view
         self.terms: list[tuple[str, Values]] = []
         self.short: list[tuple[str, int, int]] = []
-        self.misfit = ""
+        self.misfits = ""
         self.inner: list[Values] = []
+
+    def step(self) -> Values:
+        return np.array([float(self.view.step)])
+
+    def reduced(self, window: WindowRef, fewest: int, call: Reduction, text: str) -> Values:
+        steps, values = self.view.window(window.tag, window.skip, window.length)
+        wanted = fewest if window.partial else window.length
+        if len(steps) < wanted:
+            self.short.append((window.tag, len(steps), wanted))
+            return UNKNOWN_VALUE
+        result = call(values, steps)
+        self.note(text, result)
+        return result
+
+    def where(self, chosen: NDArray[np.bool_]) -> Run:
+        return self  # one step is settled or it is not
+
+    def misfit(self, message: str) -> None:
+        self.misfits = message
+
+    def note(self, text: str, values: Values) -> None:
+        self.terms.append((text, values))
+
+    def remember(self, inner: Values) -> None:
+        self.inner.append(inner)
 
     def reason(self) -> str:
         """Why the result is unknown."""
@@ -84,10 +134,10 @@ class Run:
             f"{tag} has {have} of the {want} rows needed" if have else f"{tag} has no rows yet"
             for tag, have, want in dict.fromkeys(self.short)
         ]
-        return "; ".join(parts) or self.misfit or "no finite value to judge"
+        return "; ".join(parts) or self.misfits or "no finite value to judge"
 
 
-Node = Callable[[Run], Values]
+Node = Callable[[RunLike], Values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

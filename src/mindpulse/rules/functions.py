@@ -2,6 +2,9 @@
 
 A *reducer* turns a window (N rows, W columns) into W numbers, over time. A *column function* turns
 W numbers or truth values into one. Truth values are numbers here: 1 true, 0 false, NaN unknown.
+
+All of them take one step (N, W) or many at once (S, N, W), with the same bits as result: inside,
+they reduce `lanes` (..., N).
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from mindpulse.rules.lanes import Values, mean, median, over_kept, ranked, total, unsigned
+
 Steps = NDArray[np.int64]
 
 MAD_TO_SIGMA = 1.4826
@@ -25,7 +29,7 @@ class Reducer:
     """A function of a window.
 
     Attributes:
-        call: (values (N, W), steps (N,), *numbers) -> (W,).
+        call: (lanes (..., N), steps (..., N), *numbers) -> (...).
         rows: fewest rows that it needs.
         doc: its line in the documentation.
         raw: it wants non-finite values too; otherwise they are left out before `call`.
@@ -38,91 +42,93 @@ class Reducer:
     raw: bool = False
     numbers: int = 0
 
-    def __call__(self, values: Values, steps: Steps, *numbers: float) -> Values:
-        """The reduced window (W,); NaN for a column without enough finite values."""
-        if self.raw or np.isfinite(values).all():
-            return self.call(values, steps, *numbers)
-        return np.array([self._column(column, steps, numbers) for column in values.T])
+    def __call__(self, values: NDArray[Any], steps: Steps, *numbers: float) -> Values:
+        """The windows (..., N, W) at steps (..., N) reduced to (..., W).
 
-    def _column(self, column: Values, steps: Steps, numbers: tuple[float, ...]) -> float:
-        finite = np.isfinite(column)
-        if np.count_nonzero(finite) < self.rows:
-            return np.nan
-        return float(self.call(column[finite][:, None], steps[finite], *numbers)[0])
+        NaN for a column without enough finite values.
+        """
+        lanes = np.ascontiguousarray(values.swapaxes(-1, -2), np.float64)
+        if self.raw:
+            return self.call(lanes, steps, *numbers)
+        finite, times = np.isfinite(lanes), steps[..., None, :]
+        if finite.all():
+            return self.call(lanes, times, *numbers)
 
+        def call(some: Values, some_times: Steps) -> Values:
+            return self.call(some, some_times, *numbers)
 
-def _mean(v: Values, _: Steps) -> Values:
-    return np.asarray(np.add.reduce(v, axis=0) / len(v))
+        return over_kept(call, finite, self.rows, lanes, times)
 
 
 def _std(v: Values, _: Steps) -> Values:
-    centred = v - np.add.reduce(v, axis=0) / len(v)
-    return np.asarray(np.sqrt(np.add.reduce(centred * centred, axis=0) / len(v)))
+    centred = v - mean(v)[..., None]
+    return np.asarray(np.sqrt(mean(np.square(centred, out=centred))))
 
 
-def _median(v: Values, _: Steps | None = None) -> Values:
-    ordered = np.sort(v, axis=0)
-    middle = len(v) // 2
-    if len(v) % 2:
-        return np.asarray(ordered[middle])
-    return np.asarray((ordered[middle - 1] + ordered[middle]) / 2)
-
-
-def _mad(v: Values, _: Steps | None = None) -> Values:
-    return _median(np.abs(v - _median(v)))
+def _mad(v: Values) -> Values:
+    return median(np.abs(v - median(v)[..., None]))
 
 
 def _noise(v: Values, _: Steps) -> Values:
     # The difference of two neighbours has sqrt(2) times the spread of one value, and no trend.
-    return np.asarray(MAD_TO_SIGMA / np.sqrt(2.0) * _median(np.abs(v[1:] - v[:-1])))
+    return np.asarray(MAD_TO_SIGMA / np.sqrt(2.0) * median(np.abs(v[..., 1:] - v[..., :-1])))
 
 
 def _quantile(v: Values, _: Steps, q: float) -> Values:
-    ordered = np.sort(v, axis=0)
-    place = min(max(q, 0.0), 1.0) * (len(v) - 1)
+    place = min(max(q, 0.0), 1.0) * (v.shape[-1] - 1)
     low = int(place)
-    high = min(low + 1, len(v) - 1)
-    return np.asarray(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
+    below, above = ranked(v, low, min(low + 1, v.shape[-1] - 1))
+    return unsigned(below + (place - low) * (above - below))
 
 
 def _slope(v: Values, steps: Steps) -> Values:
-    x = steps - steps.mean()
-    return np.asarray(x @ (v - v.mean(axis=0)) / (x @ x))
+    x = np.ascontiguousarray(steps, np.float64)
+    x = x - mean(x)[..., None]
+    return np.asarray(total(x * (v - mean(v)[..., None])) / total(x * x))
 
 
 def _zscore(v: Values, _: Steps) -> Values:
-    centre = _median(v[:-1])
-    spread = MAD_TO_SIGMA * _mad(v[:-1])
+    before = v[..., :-1]
+    centre = median(before)
+    spread = MAD_TO_SIGMA * _mad(before)
     # A series that stood still has no spread: a thousandth of its size is taken instead.
-    return np.asarray((v[-1] - centre) / np.maximum(spread, 1e-3 * np.abs(centre) + TINY))
+    return np.asarray((v[..., -1] - centre) / np.maximum(spread, 1e-3 * np.abs(centre) + TINY))
+
+
+def _finite(v: Values, _: Steps) -> Values:
+    return np.asarray(np.isfinite(v).sum(axis=-1, dtype=np.float64))
 
 
 REDUCERS: dict[str, Reducer] = {
-    "last": Reducer(lambda v, _: v[-1], 1, "the newest value, as it is", raw=True),
-    "first": Reducer(lambda v, _: v[0], 1, "the oldest value of the window, as it is", raw=True),
-    "mean": Reducer(_mean, 1, "arithmetic mean"),
-    "median": Reducer(_median, 1, "median"),
-    "sum": Reducer(lambda v, _: np.add.reduce(v, axis=0), 1, "sum"),
+    "last": Reducer(lambda v, _: v[..., -1], 1, "the newest value, as it is", raw=True),
+    "first": Reducer(
+        lambda v, _: v[..., 0], 1, "the oldest value of the window, as it is", raw=True
+    ),
+    "mean": Reducer(lambda v, _: mean(v), 1, "arithmetic mean"),
+    "median": Reducer(lambda v, _: median(v), 1, "median"),
+    "sum": Reducer(lambda v, _: total(v), 1, "sum"),
     "min": Reducer(
-        lambda v, _: np.minimum.reduce(v, axis=0),
+        lambda v, _: np.minimum.reduce(v, axis=-1),
         1,
         "smallest value; with two or more numbers instead of a window, the smaller in each column",
     ),
     "max": Reducer(
-        lambda v, _: np.maximum.reduce(v, axis=0),
+        lambda v, _: np.maximum.reduce(v, axis=-1),
         1,
         "largest value; with two or more numbers instead of a window, the larger in each column",
     ),
-    "span": Reducer(lambda v, _: v.max(axis=0) - v.min(axis=0), 2, "largest minus smallest value"),
+    "span": Reducer(
+        lambda v, _: v.max(axis=-1) - v.min(axis=-1), 2, "largest minus smallest value"
+    ),
     "std": Reducer(_std, 2, "standard deviation, divided by N"),
-    "mad": Reducer(_mad, 2, "median distance from the median, not scaled"),
+    "mad": Reducer(lambda v, _: _mad(v), 2, "median distance from the median, not scaled"),
     "noise": Reducer(
         _noise,
         2,
         "spread about the trend: 1.4826 x median difference of neighbours / sqrt(2)",
     ),
     "cv": Reducer(
-        lambda v, s: _std(v, s) / np.abs(_mean(v, s)), 2, "standard deviation / size of the mean"
+        lambda v, s: _std(v, s) / np.abs(mean(v)), 2, "standard deviation / size of the mean"
     ),
     "slope": Reducer(_slope, 2, "slope of the least-squares line, per step"),
     "quantile": Reducer(
@@ -134,16 +140,13 @@ REDUCERS: dict[str, Reducer] = {
         "(newest - median of the rows before) / (1.4826 x their mad, at least 0.001 x the median)",
     ),
     "ratio": Reducer(
-        lambda v, _: v[-1] / _median(v[:-1]), 2, "newest value / median of the rows before it"
+        lambda v, _: v[..., -1] / median(v[..., :-1]),
+        2,
+        "newest value / median of the rows before it",
     ),
-    "count": Reducer(
-        lambda v, _: np.isfinite(v).sum(axis=0, dtype=np.float64),
-        1,
-        "how many values are finite",
-        raw=True,
-    ),
+    "count": Reducer(_finite, 1, "how many values are finite", raw=True),
     "nonfinite": Reducer(
-        lambda v, _: len(v) - np.isfinite(v).sum(axis=0, dtype=np.float64),
+        lambda v, s: v.shape[-1] - _finite(v, s),
         1,
         "how many values are NaN or infinite",
         raw=True,
@@ -153,26 +156,30 @@ REDUCERS: dict[str, Reducer] = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnFunction:
-    """A function of all columns: (W,) -> (1,). `truth`: it takes truth values, not numbers."""
+    """A function of all columns: (..., W) -> (...). `truth`: it takes truth values, not numbers."""
 
-    call: Callable[[Values], float]
+    call: Callable[[Values], Values]
     truth: bool
     gives_truth: bool
     doc: str
 
 
-def _any(v: Values) -> float:
-    return 1.0 if (v == 1).any() else (np.nan if np.isnan(v).any() else 0.0)
+def _any(v: Values) -> Values:
+    return np.where((v == 1).any(axis=-1), 1.0, _unknown_or(0.0, v))
 
 
-def _all(v: Values) -> float:
-    return 0.0 if (v == 0).any() else (np.nan if np.isnan(v).any() else 1.0)
+def _all(v: Values) -> Values:
+    return np.where((v == 0).any(axis=-1), 0.0, _unknown_or(1.0, v))
 
 
-def _known(reduce: Callable[[Values], Any]) -> Callable[[Values], float]:
-    def call(v: Values) -> float:
-        known = v[~np.isnan(v)]
-        return float(reduce(known)) if len(known) else np.nan
+def _unknown_or(value: float, v: Values) -> Values:
+    return np.where(np.isnan(v).any(axis=-1), np.nan, value)
+
+
+def _known(reduce: Callable[[Values], Values]) -> Callable[[Values], Values]:
+    def call(v: Values) -> Values:
+        columns, known = np.ascontiguousarray(v), ~np.isnan(v)
+        return reduce(columns) if known.all() else over_kept(reduce, known, 1, columns)
 
     return call
 
@@ -181,13 +188,17 @@ COLUMN_FUNCTIONS: dict[str, ColumnFunction] = {
     "any_column": ColumnFunction(_any, True, True, "true if it holds in at least one column"),
     "all_columns": ColumnFunction(_all, True, True, "true if it holds in every column"),
     "share_columns": ColumnFunction(
-        _known(np.mean), True, False, "share of the columns in which it holds, 0 to 1"
+        _known(mean), True, False, "share of the columns in which it holds, 0 to 1"
     ),
-    "max_columns": ColumnFunction(_known(np.max), False, False, "largest of the columns"),
-    "min_columns": ColumnFunction(_known(np.min), False, False, "smallest of the columns"),
-    "mean_columns": ColumnFunction(_known(np.mean), False, False, "mean of the columns"),
-    "median_columns": ColumnFunction(_known(np.median), False, False, "median of the columns"),
-    "sum_columns": ColumnFunction(_known(np.sum), False, False, "sum of the columns"),
+    "max_columns": ColumnFunction(
+        _known(lambda v: np.maximum.reduce(v, axis=-1)), False, False, "largest of the columns"
+    ),
+    "min_columns": ColumnFunction(
+        _known(lambda v: np.minimum.reduce(v, axis=-1)), False, False, "smallest of the columns"
+    ),
+    "mean_columns": ColumnFunction(_known(mean), False, False, "mean of the columns"),
+    "median_columns": ColumnFunction(_known(median), False, False, "median of the columns"),
+    "sum_columns": ColumnFunction(_known(total), False, False, "sum of the columns"),
 }
 
 NUMBER_FUNCTIONS: dict[str, tuple[Callable[[Values], Values], str]] = {

@@ -2,6 +2,8 @@
 
 A truth value is 1 (true), 0 (false) or NaN (unknown), so that NumPy carries all columns at once.
 `and` is false as soon as one side is, `or` true as soon as one side is; else unknown wins.
+
+At one step a value is (W columns,), over many it is (S steps, W columns).
 """
 
 from __future__ import annotations
@@ -11,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from mindpulse.rules.expression import Node, Run, WindowRef
-from mindpulse.rules.functions import ColumnFunction, Reducer, Values
+from mindpulse.rules.expression import UNKNOWN_VALUE, Node, RunLike, WindowRef
+from mindpulse.rules.functions import ColumnFunction, Reducer
+from mindpulse.rules.lanes import Values
 
 Operation = Callable[[Any, Any], Any]
-
-UNKNOWN = np.full(1, np.nan)
-UNKNOWN.setflags(write=False)
 
 
 def constant(value: float) -> Node:
@@ -28,7 +28,7 @@ def constant(value: float) -> Node:
 
 def step() -> Node:
     """The step at which the rule is judged."""
-    return lambda run: np.array([float(run.view.step)])
+    return lambda run: run.step()
 
 
 def apply(operation: Callable[[Any], Any], inner: Node) -> Node:
@@ -39,11 +39,12 @@ def apply(operation: Callable[[Any], Any], inner: Node) -> Node:
 def both(operation: Operation, left: Node, right: Node) -> Node:
     """An operation on two sides, column by column; unknown if their widths do not fit."""
 
-    def node(run: Run) -> Values:
+    def node(run: RunLike) -> Values:
         a, b = left(run), right(run)
-        if len(a) != len(b) and 1 not in (len(a), len(b)):
-            run.misfit = f"a series of {len(a)} columns meets one of {len(b)}"
-            return UNKNOWN
+        widths = a.shape[-1], b.shape[-1]
+        if widths[0] != widths[1] and 1 not in widths:
+            run.misfit(f"a series of {widths[0]} columns meets one of {widths[1]}")
+            return UNKNOWN_VALUE
         return np.asarray(operation(a, b))
 
     return node
@@ -61,7 +62,7 @@ def conjunction(parts: Sequence[Node]) -> Node:
     """All of the parts; once it is false in every column the rest is not looked at."""
     node = parts[0]
     for part in parts[1:]:
-        node = _unless(lambda truth: not truth.any(), node, part, logical_and)
+        node = _unless(lambda truth: ~truth.any(axis=-1), node, part, logical_and)
     return node
 
 
@@ -69,16 +70,25 @@ def disjunction(parts: Sequence[Node]) -> Node:
     """Any of the parts; once it is true in every column the rest is not looked at."""
     node = parts[0]
     for part in parts[1:]:
-        node = _unless(lambda truth: bool((truth == 1).all()), node, part, logical_or)
+        node = _unless(lambda truth: (truth == 1).all(axis=-1), node, part, logical_or)
     return node
 
 
 def _unless(
-    settled: Callable[[Values], bool], left: Node, right: Node, operation: Operation
+    settled: Callable[[Values], Any], left: Node, right: Node, operation: Operation
 ) -> Node:
-    def node(run: Run) -> Values:
+    def node(run: RunLike) -> Values:
         truth = left(run)
-        return truth if settled(truth) else both(operation, lambda _: truth, right)(run)
+        done = settled(truth)
+        if done.ndim == 0:  # one step, or all of them alike
+            return truth if done else both(operation, lambda _: truth, right)(run)
+        if done.all():
+            return truth
+        some = both(operation, lambda _: truth[~done], right)(run.where(~done))
+        shape = len(truth), max(truth.shape[-1], some.shape[-1])
+        result = np.broadcast_to(truth, shape).copy()
+        result[~done] = some
+        return result
 
     return node
 
@@ -112,14 +122,8 @@ def reduce(
 ) -> Node:
     """A window reduced over time; its value is kept as evidence under `text`."""
 
-    def node(run: Run) -> Values:
-        found = reference.fetch(run, fewest)
-        if found is None:
-            return UNKNOWN
-        steps, values = found
-        result = reducer(values, steps, *numbers)
-        run.terms.append((text, result))
-        return result
+    def node(run: RunLike) -> Values:
+        return run.reduced(reference, fewest, lambda v, s: reducer(v, s, *numbers), text)
 
     return node
 
@@ -127,12 +131,12 @@ def reduce(
 def over_columns(function: ColumnFunction, inner: Node, text: str) -> Node:
     """All columns reduced to one value; the columns of an inner condition are remembered."""
 
-    def node(run: Run) -> Values:
+    def node(run: RunLike) -> Values:
         values = inner(run)
+        result = function.call(values)[..., None]
         if function.truth:
-            run.inner.append(values)
-        result = np.array([function.call(values)])
-        run.terms.append((text, result))
+            run.remember(values)
+        run.note(text, result)
         return result
 
     return node

@@ -36,6 +36,7 @@ Reading
     check      what is in a folder, and is it whole?
     run        a run, ours or another tool's
     folder_run  our run folder as it stands
+    asked      what is asked of a run, and what to say where it lacks it
 Repairing
     flips      one flipped bit, out of the checksum
     resync     whole rows wherever they stand

@@ -1,9 +1,14 @@
-"""What is in a run folder and whether it is whole: nothing here changes a file."""
+"""What is in a run folder and whether it is whole: nothing here changes a file.
+
+A check reads each file once, some rows at a time, and keeps none of them. A quick one reads its
+header and its end, and takes the rows between on trust.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +20,7 @@ from mindpulse.store.format import MAGIC, Header
 from mindpulse.store.index_format import INDEX_FOLDER
 from mindpulse.store.names import SUFFIX, parse_name
 from mindpulse.store.notes import NOTES_NAME
-from mindpulse.store.one_file import FileContent, read_file
+from mindpulse.store.part_file import PartFile
 
 # What other rooms keep in the run folder.
 _RUN_FILES = {RUN_NAME, "control.jsonl", "alerts.jsonl", "watcher.json"}
@@ -31,7 +36,7 @@ class FileReport:
     Attributes:
         path: where.
         tag: the series, "" for a foreign file.
-        rows: whole, undamaged rows.
+        rows: whole, undamaged rows; after a quick check, whole ones.
         damaged_rows: rows whose checksum does not fit.
         torn_bytes: bytes behind the last whole row: a write that did not end.
         valid: a `.ms` file in which nothing is damaged or missing. A torn end or an old length
@@ -50,9 +55,30 @@ class FileReport:
     foreign: bool = False
 
 
-def check_files(run_dir: Path) -> list[FileReport]:
-    """A report for each `.ms` file and each foreign file, in the order of their paths."""
-    return [_report(path) for path in sorted(_listed(run_dir))]
+def _nobody(count: int) -> None:
+    """Nobody wants to know how far the check is."""
+
+
+def check_files(
+    run_dir: Path, quick: bool = False, tell: Callable[[int], None] = _nobody
+) -> list[FileReport]:
+    """A report for each `.ms` file and each foreign file, in the order of their paths.
+
+    Args:
+        quick: believe the rows of a file whose header and last row are whole.
+        tell: is called with the bytes that were read since the last call.
+    """
+    return [_report(path, quick, tell) for path in sorted(_listed(run_dir))]
+
+
+def bytes_to_check(run_dir: Path) -> int:
+    """How many bytes `check_files` will read, about."""
+    paths = (path for path in _listed(run_dir) if path.name.endswith(SUFFIX))
+    sizes = []
+    for path in paths:
+        with suppress(OSError):  # it has gone, or is told by the check
+            sizes.append(path.stat().st_size)
+    return sum(sizes)
 
 
 def _listed(run_dir: Path) -> Iterator[Path]:
@@ -68,7 +94,7 @@ def _listed(run_dir: Path) -> Iterator[Path]:
 
 def check_rank(folder: Path) -> list[FileReport]:
     """A report for each file in the folder of a rank."""
-    return [_report(path) for path in sorted(_of_rank(folder))]
+    return [_report(path, False, _nobody) for path in sorted(_of_rank(folder))]
 
 
 def _of_rank(folder: Path) -> Iterator[Path]:
@@ -85,7 +111,7 @@ def _others(folder: Path, known: set[str], folders: set[Path]) -> Iterator[Path]
                 yield folder / entry.name
 
 
-def _report(path: Path) -> FileReport:
+def _report(path: Path, quick: bool, tell: Callable[[int], None]) -> FileReport:
     if not path.is_file():
         return _foreign(path, "a folder that is not part of a run" if path.is_dir() else "no file")
     if SUFFIX + SET_ASIDE in path.name:
@@ -93,54 +119,73 @@ def _report(path: Path) -> FileReport:
     if not path.name.endswith(SUFFIX):
         return _foreign(path, "not written by MindPulse")
     try:
-        content = read_file(path)
+        part = PartFile.at(path)
+        if part.header is not None:
+            trusted = quick and _ends_well(part)
+            rows = (part.count, 0) if trusted else _counted(part, tell)
+            return _readable(part, part.header, *rows)
     except StoreError as error:
         named = parse_name(path.name)
         return FileReport(path, named[0] if named else "", 0, 0, 0, False, str(error))
-    if content.header is None:
-        return _unreadable(path, content)
-    return _readable(content, content.header)
+    return _unreadable(part)
+
+
+def _ends_well(part: PartFile) -> bool:
+    """Whether the rows stand in line and the last of them is whole."""
+    last = part.pieces(max(0, part.count - 1))
+    return not part.line.breaks and all(piece.whole is None for piece in last)
+
+
+def _counted(part: PartFile, tell: Callable[[int], None]) -> tuple[int, int]:
+    """Whole rows and damaged ones."""
+    whole = damaged = 0
+    for piece in part.pieces():
+        good = len(piece) if piece.whole is None else int(piece.whole.sum())
+        whole, damaged = whole + good, damaged + len(piece) - good
+        tell(piece.rows.nbytes)
+    return whole, damaged
 
 
 def _foreign(path: Path, problem: str) -> FileReport:
     return FileReport(path, "", 0, 0, 0, False, problem, foreign=True)
 
 
-def _unreadable(path: Path, content: FileContent) -> FileReport:
-    with path.open("rb") as file:
+def _unreadable(part: PartFile) -> FileReport:
+    with part.path.open("rb") as file:
         start = file.read(len(MAGIC))
-    named = parse_name(path.name)
-    if start != MAGIC[: len(start)] or named is None:
-        return _foreign(path, content.problem)
-    problem = content.problem if content.size else "the file is empty"
-    return FileReport(path, named[0], 0, 0, content.torn_bytes, False, problem)
+    named = parse_name(part.path.name)
+    zeros = not start.strip(b"\0")  # of a new file the size may reach the disk, and its bytes not
+    if not (zeros or start == MAGIC[: len(start)]) or named is None:
+        return _foreign(part.path, part.problem)
+    problem = part.problem if part.size else "the file is empty"
+    return FileReport(part.path, named[0], 0, 0, part.size, False, problem)
 
 
-def _readable(content: FileContent, header: Header) -> FileReport:
-    damaged = int(content.damaged.sum())
-    wrong = [content.problem] if content.problem else []
+def _readable(part: PartFile, header: Header, rows: int, damaged: int) -> FileReport:
+    wrong = [part.problem] if part.problem else []
     if damaged:
-        wrong.append(f"{damaged} of {len(content.damaged)} rows are damaged and left out")
-    if content.size < header.end:
-        wrong.append(f"{header.end - content.size} bytes are missing at the end")
+        wrong.append(f"{damaged} of {rows + damaged} rows are damaged and left out")
+    if part.size < header.end:
+        wrong.append(f"{header.end - part.size} bytes are missing at the end")
     elif header.end < header.size or (header.end - header.size) % RowCodec(header.spec).row_bytes:
         wrong.append(f"the length in the header, {header.length}, is not possible")
-    told = [*wrong, *_harmless(content, header)]
+    told = [*wrong, *_harmless(part, header)]
     return FileReport(
-        content.path,
+        part.path,
         header.spec.tag,
-        len(content.rows),
+        rows,
         damaged,
-        content.torn_bytes,
+        part.line.torn_bytes,
         not wrong,
         "; ".join(told),
     )
 
 
-def _harmless(content: FileContent, header: Header) -> Iterator[str]:
+def _harmless(part: PartFile, header: Header) -> Iterator[str]:
     """What a writer at work, or one that was killed, leaves behind."""
-    if content.torn_bytes:
-        yield f"the last {content.torn_bytes} bytes are part of a row"
-    behind = content.size - content.torn_bytes - header.end
+    torn = part.line.torn_bytes
+    if torn:
+        yield f"the last {torn} bytes are part of a row"
+    behind = part.size - torn - header.end
     if behind > 0:
         yield f"the length in the header is {behind} bytes behind"

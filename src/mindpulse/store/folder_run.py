@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.series import Series, SeriesSpec
 from mindpulse.store import gather
+from mindpulse.store.asked import asked_attempt, asked_limit, listed, no_rows, no_series
 from mindpulse.store.check import FileReport, check_files
 from mindpulse.store.folder import (
     RUN_NAME,
@@ -34,7 +37,6 @@ __all__ = ["FolderRun", "create_attempt", "open_folder"]
 
 START_NOTE = "start"
 TAG_NOTE = "tag"
-_SHOWN_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class FolderRun(Run):
             >>> open_folder(run).last("train_loss", 5).steps
             array([1])
         """
-        return gather.last(self._gathered(tag, rank, attempt, None), limit)
+        return gather.last(self._gathered(tag, rank, attempt, None), asked_limit(limit))
 
     def overview(
         self,
@@ -169,6 +171,7 @@ class FolderRun(Run):
         Raises:
             UsageError: there is none, or it has no such column.
         """
+        attempt = asked_attempt(attempt)
         numbers = [attempt] if isinstance(attempt, int) else self.attempts
         parts = {number: self._parts(tag, rank, number) for number in numbers}
         parts = {number: found for number, found in parts.items() if found}
@@ -196,20 +199,29 @@ class FolderRun(Run):
 
     def _starts(self, rank: int) -> dict[int, int]:
         """First step of the attempts whose training said so in a note."""
-        return {
-            note.attempt: note.step
-            for note in self.notes()
-            if note.kind == START_NOTE and note.rank == rank and note.step is not None
-        }
+        found: dict[int, int] = {}
+        for number, attempt_dir in attempts_of(self.path).items():
+            path = attempt_dir / rank_name(rank) / NOTES_NAME
+            with suppress(FileNotFoundError, NotADirectoryError):
+                stat = path.stat()
+                step = _start(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                if step is not None:
+                    found[number] = step
+        return found
+
+    def _unreadable(self, tag: str) -> str:
+        """What is wrong with the file of a series, "" if there is none, or nothing is wrong."""
+        for folder in self._folders(None, None):
+            for path, _ in series_files(folder, tag) if isinstance(tag, str) and tag else ():
+                if _tag_of(path) == tag and (problem := _problem(path)):
+                    return f"{problem}; 'mindpulse analyze' tells more"
+        return ""
 
     def _missing(self, tag: str, rank: int, attempt: int | str | None) -> str:
         specs = self.specs()
         if tag not in specs:
-            return f"{self.path} has no series {tag!r}; it has {_names(list(specs))}"
-        return (
-            f"{self.path} has no {tag!r} of rank {rank!r}, attempt {attempt!r}; "
-            f"ranks are {self.ranks}, attempts {self.attempts}"
-        )
+            return self._unreadable(tag) or no_series(tag, self.path, list(specs))
+        return no_rows(tag, rank, attempt, self.path, (self.ranks, self.attempts))
 
 
 def open_folder(path: Path | str) -> FolderRun:
@@ -241,11 +253,30 @@ def open_folder(path: Path | str) -> FolderRun:
     )
 
 
+@lru_cache(maxsize=1024)
+def _start(path: Path, inode: int, size: int, changed_ns: int) -> int | None:
+    """The first step that the notes of a rank tell; they are read again when they have changed.
+
+    Each series of a run that was started again asks for it.
+    """
+    steps = [note.step for note in NotesTail(path, 0, 0).poll() if note.kind == START_NOTE]
+    known = [step for step in steps if step is not None]
+    return known[-1] if known else None
+
+
 def _header(path: Path) -> Header | None:
     try:
         return read_header(path)[0]
     except StoreError:  # one file that cannot be read must not hide the others
         return None
+
+
+def _problem(path: Path) -> str:
+    try:
+        header, problem = read_header(path)
+    except StoreError as error:
+        return str(error)
+    return f"{path}: {problem}" if header is None else ""
 
 
 def _better(header: Header, known: tuple[bool, SeriesSpec] | None) -> bool:
@@ -270,16 +301,10 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _not_a_run(folder: Path) -> str:
     inside = sorted(path.parent.name for path in folder.glob(f"*/{RUN_NAME}"))
     if inside:
-        return f"{folder} is no run but holds runs: {_names(inside)}; give one of these folders"
+        return f"{folder} is no run but holds runs: {listed(inside)}; give one of these folders"
     names = sorted(entry.name for entry in folder.iterdir())
-    found = _names(names) if names else "nothing"
+    found = listed(names) if names else "nothing"
     return (
         f"{folder} is no MindPulse run: no {RUN_NAME} and no attempt-0001 in it, but {found}; "
         "give the summary_dir of a training"
     )
-
-
-def _names(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN_NAMES])
-    rest = len(names) - _SHOWN_NAMES
-    return f"{shown} and {rest} more" if rest > 0 else shown or "none"

@@ -30,6 +30,7 @@ from mindpulse.store.part_file import PartFile, opened
 from mindpulse.store.pieces import Stretch
 
 _CHECKED_ENTRIES = 5
+_LOOKED_AT_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def _fits(level: Level, part: PartFile, place: int) -> bool:
     if not len(places):
         return True  # damaged, and so found out when it is read
     first = place * level.rows
-    for piece in part.pieces(first, first + level.rows):
+    for piece in part.pieces(first, first + level.rows, most=_LOOKED_AT_ROWS):
         rows = piece.rows if piece.whole is None else piece.rows[piece.whole]
         if len(rows):
             begins = (int(rows["step"][0]), float(rows["wall_time"][0]))

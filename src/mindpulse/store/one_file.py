@@ -21,7 +21,7 @@ from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.breaks import MAX_BREAKS, next_line, rows_between
 from mindpulse.store.codec import RowCodec
 from mindpulse.store.format import PAYLOAD_OFFSET, Header
-from mindpulse.store.part_file import PartFile, read_rows
+from mindpulse.store.part_file import READING, PartFile, read_rows
 from mindpulse.store.patience import Patience, is_unwritten
 from mindpulse.store.pieces import Piece, Stretch
 
@@ -127,7 +127,7 @@ class FileTail:
             StoreError: the file cannot be read, for another reason than that it is missing.
         """
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(self.path, READING)
             try:
                 return self._poll(fd, os.fstat(fd))
             finally:

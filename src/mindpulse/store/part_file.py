@@ -24,6 +24,8 @@ from mindpulse.store.salvage import salvage_header
 # Most headers are shorter; one page is the least that a disk reads.
 _HEADER_BYTES = 1 << 12
 _FEW_FILES = 4
+# Opening a pipe that bears the name of a file must not wait for its writer.
+READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 # As much of a file with a damaged beginning is searched for a whole row.
 _SEARCHED_BYTES = 1 << 26
 _EMPTY = Line((), 0, 0)
@@ -131,7 +133,7 @@ def opened(path: Path) -> Iterator[int]:
         StoreError: in place of any OSError within.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, READING)
         try:
             yield fd
         finally:
@@ -191,7 +193,8 @@ def foresee(paths: Sequence[Path]) -> None:
 
 
 def _mark(fd: int, header: Header | None) -> bytes:
-    return os.pread(fd, SUM_BYTES, header.size - SUM_BYTES) if header else b""
+    # A file whose header was cut out may begin with its first row.
+    return os.pread(fd, SUM_BYTES, max(0, header.size - SUM_BYTES)) if header else b""
 
 
 def _whole_header(data: bytes) -> Header | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,10 @@ from mindpulse.store.one_file import FileTail
 
 __all__ = ["Chunk", "FileTail", "Note", "RunTail"]
 
+# The `.ms` names in a folder, sorted, and those of them that do not tell their tag.
+Listing = tuple[tuple[str, ...], tuple[str, ...]]
+
+_SETTLED_NS = 3_000_000_000
 _REMEMBERED_ROWS = 65_536
 _REMEMBERED_LINES = 256
 _MAX_BLOCKS = 256
@@ -172,18 +179,35 @@ def series_files(folder: Path, tag: str | None = None) -> list[tuple[Path, int]]
     Args:
         tag: only those that may hold this series: by their name, or because it does not tell.
     """
-    begin = "" if tag is None else file_name(tag).removesuffix(SUFFIX) + "."
     try:
-        names = [
-            name
-            for name in os.listdir(folder)
-            if name.endswith(SUFFIX) and (name.startswith(begin) or "~" in name)
-        ]
+        names, shortened = _listed(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    if tag is not None:
+        begin = file_name(tag).removesuffix(SUFFIX)
+        first, last = bisect_left(names, f"{begin}."), bisect_left(names, f"{begin}/")
+        names = tuple({*names[first:last], *shortened})
     parsed = [(parse_name(name), name) for name in names]
     stems = [(name.split(".")[0], named[1], name) for named, name in parsed if named]
     return [(folder / name, part) for _, part, name in sorted(stems)]
+
+
+def _listed(folder: Path) -> Listing:
+    """The names in a folder; the system is asked again if the folder has changed since.
+
+    A folder of ten thousand series would otherwise be listed once for each of them. What changed
+    in the last seconds may change again without a new time.
+    """
+    stat = os.stat(folder)
+    key = (str(folder), stat.st_dev, stat.st_ino, stat.st_ctime_ns)
+    settled = time.time_ns() - stat.st_ctime_ns > _SETTLED_NS
+    return _list_once(*key) if settled else _list_once.__wrapped__(*key)
+
+
+@lru_cache(maxsize=16)
+def _list_once(folder: str, device: int, inode: int, changed_ns: int) -> Listing:
+    names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
+    return tuple(names), tuple(name for name in names if "~" in name)
 
 
 def without_repeated(before: Rows | None, rows: Rows) -> Rows:

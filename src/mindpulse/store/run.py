@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mindpulse.series import Series, SeriesSpec
+from mindpulse.store.asked import asked_limit
 from mindpulse.store.check import FileReport
 from mindpulse.store.notes import Note
 from mindpulse.store.overview import Overview, overview_of
@@ -90,10 +91,11 @@ class Run(ABC):
         """The last `limit` rows of `series`.
 
         Raises:
-            UsageError: as `series`.
+            UsageError: as `series`; or `limit` is negative.
         """
+        count = asked_limit(limit)
         whole = self.series(tag, rank, attempt)
-        return Series(whole.spec, whole.rows[max(0, len(whole) - limit) :])
+        return Series(whole.spec, whole.rows[max(0, len(whole) - count) :])
 
     def overview(
         self,

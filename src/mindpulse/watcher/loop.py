@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mindpulse.alerts import AlertEvent
 from mindpulse.alerts.journal import Journal
@@ -218,11 +219,17 @@ def portions(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
     for attempt in dict.fromkeys(chunk.attempt for chunk in chunks):
         mine = [chunk for chunk in chunks if chunk.attempt == attempt]
         steps = np.unique(np.concatenate([chunk.rows.steps for chunk in mine]))
-        for begin in range(0, len(steps), PORTION_STEPS):
-            first, last = steps[begin], steps[min(begin + PORTION_STEPS, len(steps)) - 1]
-            yield [part for chunk in mine if len((part := _between(chunk, first, last)).rows)]
+        for parts in zip(*(_parts(chunk, steps) for chunk in mine), strict=True):
+            yield [part for part in parts if len(part.rows)]
 
 
-def _between(chunk: Chunk, first: int, last: int) -> Chunk:
-    steps = chunk.rows.steps
-    return replace(chunk, rows=chunk.rows[(steps >= first) & (steps <= last)])
+def _parts(chunk: Chunk, steps: NDArray[np.int64]) -> Iterator[Chunk]:
+    """The rows of a chunk for each thousand of the steps, in their order."""
+    rows, number = chunk.rows, steps.searchsorted(chunk.rows.steps) // PORTION_STEPS
+    if np.any(number[1:] < number[:-1]):
+        order = np.argsort(number, kind="stable")
+        rows, number = rows[order], number[order]
+    count = -(-len(steps) // PORTION_STEPS)
+    ends = number.searchsorted(np.arange(count), "right")
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        yield replace(chunk, rows=rows[begin:end])

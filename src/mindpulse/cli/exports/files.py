@@ -102,6 +102,19 @@ def _joined(rows: Rows) -> Iterator[str]:
         yield ",".join(found[start : start + width])
 
 
+def description(spec: SeriesSpec) -> dict[str, Any]:
+    """What a series is, as the metadata of a file."""
+    return {
+        "tag": spec.tag,
+        "plugin": spec.plugin,
+        "unit": spec.unit,
+        "axes": list(spec.axes),
+        "columns": [list(labels) for labels in spec.columns],
+        "dtype": spec.dtype,
+        "reduction": spec.reduction,
+    }
+
+
 def write_json(path: Path, spec: SeriesSpec, blocks: Iterable[Rows]) -> int:
     """One object: description, steps, wall times, values; non-finite values are texts.
 
@@ -113,13 +126,7 @@ def write_json(path: Path, spec: SeriesSpec, blocks: Iterable[Rows]) -> int:
     """
     count = 0
     with draft(path) as file, _waiting(path) as wall_times, _waiting(path) as values:
-        described = {
-            "tag": spec.tag,
-            "unit": spec.unit,
-            "axes": list(spec.axes),
-            "columns": [list(labels) for labels in spec.columns],
-        }
-        file.write(json.dumps(described, ensure_ascii=False)[:-1] + ', "steps": [')
+        file.write(json.dumps(description(spec), ensure_ascii=False)[:-1] + ', "steps": [')
         for rows in pieces(blocks, TEXT_VALUES):
             comma = ", " if count else ""
             file.write(comma + ", ".join(map(str, rows.steps.tolist())))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mindpulse.cli.exports.files import column_names
+from mindpulse.cli.exports.files import column_names, description
 from mindpulse.cli.optional import load
 from mindpulse.cli.output import hidden_path
 from mindpulse.series import Rows, SeriesSpec
@@ -57,19 +57,6 @@ def groups(blocks: Iterable[Rows], size: int) -> Iterator[Rows]:
         kept, count = [joined[whole:]], count - whole
     if count:
         yield Rows.concat(kept)
-
-
-def description(spec: SeriesSpec) -> dict[str, Any]:
-    """What a series is, as the metadata of a file."""
-    return {
-        "tag": spec.tag,
-        "plugin": spec.plugin,
-        "unit": spec.unit,
-        "axes": list(spec.axes),
-        "columns": [list(labels) for labels in spec.columns],
-        "dtype": spec.dtype,
-        "reduction": spec.reduction,
-    }
 
 
 def _schema(arrow: Any, spec: SeriesSpec) -> Any:

@@ -109,7 +109,7 @@ def choose_tags(run: Run, wanted: str | None) -> list[str]:
     for name in names:
         found = [name] if name in known else [t for t in known if fnmatch.fnmatchcase(t, name)]
         if not found:
-            find_spec(run, name)  # raises with the nearest names
+            found = [find_spec(run, name).tag]  # or raises with the nearest names
         chosen.update(dict.fromkeys(found))
     return list(chosen)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +74,7 @@ def time_limit(connection: Any, seconds: float) -> Iterator[None]:
     done = threading.Event()
 
     def watch() -> None:
-        if done.wait(seconds):
+        if done.wait(min(seconds, threading.TIMEOUT_MAX)):
             return
         for _ in range(round(GRACE_S / POLL_S)):  # between two fetches one would go unheard
             connection.interrupt()
@@ -91,6 +92,19 @@ def time_limit(connection: Any, seconds: float) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()
+
+
+@contextmanager
+def quick_interrupt() -> Iterator[None]:
+    """Lets Ctrl-C end the process at once: Python would hear it when DuckDB comes back only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

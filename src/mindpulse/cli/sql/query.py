@@ -14,7 +14,13 @@ import click
 import numpy as np
 
 from mindpulse.cli.output import print_json
-from mindpulse.cli.sql.engine import locked_database, memory_limit, time_limit, worded_errors
+from mindpulse.cli.sql.engine import (
+    locked_database,
+    memory_limit,
+    quick_interrupt,
+    time_limit,
+    worded_errors,
+)
 from mindpulse.cli.sql.parse import parse
 from mindpulse.cli.sql.tables import Tables
 from mindpulse.jsonlines import plain
@@ -45,7 +51,7 @@ def run_query(
         parsed = parse(connection, query)
         with worded_errors():
             Tables(connection, run, ranks, attempt).make(parsed, query)
-        with time_limit(connection, seconds), memory_limit(), worded_errors():
+        with quick_interrupt(), time_limit(connection, seconds), memory_limit(), worded_errors():
             connection.execute(query)
             told = [(str(name), str(kind)) for name, kind, *_ in connection.description]
             rows = [_plain_row(row, told) for row in _fetch(connection, limit)]

@@ -19,6 +19,7 @@ from mindpulse.interop.events.read import EventImage, Part, last_rows, parts_of
 from mindpulse.interop.events.report import TEXT_NOTE, report_of, texts_of
 from mindpulse.interop.events.sources import member, sources
 from mindpulse.series import Rows, Series, SeriesSpec
+from mindpulse.store.asked import asked_attempt, asked_limit, no_rows, no_series
 from mindpulse.store.notes import Note
 from mindpulse.store.run import Attempt, FileReport, Run
 
@@ -130,7 +131,7 @@ class EventsRun(Run):
             UsageError: as `series`.
         """
         source, parts = self._find(tag, rank, attempt)
-        return Series(source.spec, last_rows(source, parts, limit))
+        return Series(source.spec, last_rows(source, parts, asked_limit(limit)))
 
     def notes(self, attempt: int | None = None) -> list[Note]:
         """The texts that were recorded, as notes of kind "text" with their tag."""
@@ -199,21 +200,13 @@ class EventsRun(Run):
         indexes = self._refresh()
         source = _source(self._sources(indexes), tag)
         if source is None:
-            raise UsageError(self._no_series(tag))
+            raise UsageError(no_series(tag, self.path, list(self.specs())))
+        attempt = asked_attempt(attempt)
         parts = parts_of(source, _numbered(indexes, rank), attempt)
         if not parts:
-            raise UsageError(
-                f"{self.path} has no {tag!r} of rank {rank!r}, attempt {attempt!r}; "
-                f"ranks are {self.ranks}, attempts {self.attempts}"
-            )
+            there = self.ranks, self.attempts
+            raise UsageError(no_rows(tag, rank, attempt, self.path, there))
         return source, parts
-
-    def _no_series(self, tag: str) -> str:
-        known = list(self.specs())
-        names = ", ".join(repr(name) for name in known[:_SHOWN_NAMES])
-        rest = len(known) - _SHOWN_NAMES
-        more = f" and {rest} more" if rest > 0 else ""
-        return f"{self.path} has no series {tag!r}; it has {names or 'none'}{more}"
 
 
 def _source(known: dict[str, Source], tag: str) -> Source | None:

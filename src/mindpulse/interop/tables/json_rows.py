@@ -13,7 +13,7 @@ from mindpulse.interop.collect import Collector
 from mindpulse.interop.loaded import LoadedRun
 from mindpulse.interop.logs.text_log import collected
 from mindpulse.interop.numbers import step_of
-from mindpulse.interop.source import lines
+from mindpulse.interop.source import HEAD_BYTES, lines
 from mindpulse.interop.tables.huggingface import as_number, load_json
 from mindpulse.interop.tables.rows import (
     RANK_NAMES,
@@ -29,16 +29,35 @@ from mindpulse.interop.tables.rows import (
 
 TITLE = "JSON lines, an object a row"
 _ARRAY = re.compile(rb"\s*\[\s*\{")
+_TRACE = re.compile(rb'\s*(?:\[\s*\{|\{\s*"traceEvents")')
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether the first line is a JSON object of its own, or the file an array of objects."""
+    """Whether the first line is a JSON object of its own, or the file an array of objects.
+
+    A lone object is a row only if something in it says so: settings and summaries are objects too.
+    """
+    if is_trace(head):
+        return False
     if _ARRAY.match(head):
         return True
-    first = head.lstrip().split(b"\n", 1)[0]
+    first, _, rest = head.lstrip().partition(b"\n")
     if not first.startswith(b"{") or not first.rstrip().endswith(b"}"):
         return False
-    return isinstance(_object(first.decode("utf-8", "replace")), dict)
+    found = _object(first.decode("utf-8", "replace"))
+    alone = not rest.strip() and len(head) < HEAD_BYTES
+    return isinstance(found, dict) and (not alone or _is_row(found))
+
+
+def is_trace(head: bytes) -> bool:
+    """Whether these are events of a profiler, as Chrome's trace viewer reads them."""
+    return _TRACE.match(head) is not None and b'"ph"' in head and b'"pid"' in head
+
+
+def _is_row(found: dict[str, object]) -> bool:
+    row = flat(found)
+    told = pick(row, STEP_NAMES) or pick(row, TIME_NAMES)
+    return told is not None or any("loss" in name.lower() for name in row)
 
 
 def read(path: Path) -> LoadedRun:

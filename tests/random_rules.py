@@ -1,0 +1,97 @@
+"""Random expressions of the rule language and random series for them, drawn by hypothesis."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mindpulse.rules.functions import COLUMN_FUNCTIONS, NUMBER_FUNCTIONS, REDUCERS
+
+WIDTHS = {"x": 1, "y": 1, "z": 3, "w": 3, "v": 2}
+TAGS = [*WIDTHS, "x", "y", "z", "missing"]
+CONSTANTS = ["0", "1", "0.5", "2", "50", "1e-9", "-1"]
+TRUTH_COLUMNS = [name for name, function in COLUMN_FUNCTIONS.items() if function.gives_truth]
+LEVELS = [
+    0.0,
+    -0.0,
+    1.0,
+    1.0,
+    1.0,
+    2.0,
+    0.1,
+    0.3,
+    60.0,
+    -1.0,
+    1e-12,
+    1e300,
+    np.nan,
+    np.inf,
+    -np.inf,
+]
+
+
+@st.composite
+def windows(draw: st.DrawFn, fewest: int) -> str:
+    tag, length = draw(st.sampled_from(TAGS)), draw(st.integers(fewest, fewest + 6))
+    skip = draw(st.sampled_from([0, 0, 1, 3]))
+    if fewest == 1 and draw(st.booleans()):
+        return tag
+    text = f"{tag}[{skip}:{skip + length}]" if skip else f"{tag}[{length}]"
+    return f"upto({text})" if draw(st.sampled_from([False, False, True])) else text
+
+
+@st.composite
+def reductions(draw: st.DrawFn) -> str:
+    name = draw(st.sampled_from(sorted(REDUCERS)))
+    more = ", 0.3" if REDUCERS[name].numbers else ""
+    return f"{name}({draw(windows(REDUCERS[name].rows))}{more})"
+
+
+def _numbers(condition: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    leaf = st.one_of(reductions(), reductions(), st.sampled_from([*CONSTANTS, "step"]))
+
+    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        columns = [name for name, function in COLUMN_FUNCTIONS.items() if not function.truth]
+        return st.one_of(
+            st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner),
+            st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner),
+            st.builds("{}({})".format, st.sampled_from([*columns, *NUMBER_FUNCTIONS, "-"]), inner),
+            st.builds("share_columns({})".format, condition),
+        )
+
+    return st.recursive(leaf, larger, max_leaves=4)
+
+
+def _conditions() -> st.SearchStrategy[str]:
+    compared = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+    plain = st.builds("{} {} {}".format, reductions(), compared, st.sampled_from(CONSTANTS))
+    number = _numbers(plain)
+    leaf = st.one_of(plain, st.builds("{} {} {}".format, number, compared, number))
+
+    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        return st.one_of(
+            st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner),
+            st.builds("not ({})".format, inner),
+            st.builds("{}({})".format, st.sampled_from(TRUTH_COLUMNS), inner),
+        )
+
+    return st.recursive(leaf, larger, max_leaves=4)
+
+
+CONDITIONS = _conditions()
+
+
+def values(random: np.random.Generator, count: int, width: int) -> NDArray[np.float64]:
+    """(count, width) of stretches that stand still, noise, odd values, in turn."""
+    kind = random.integers(4)
+    if kind == 0:
+        return random.normal(1.0, 0.3, (count, width))
+    share = random.choice([1.0, 0.5, 0.05])
+    fresh = random.random((count, width)) < share
+    fresh[:1] = True
+    drawn = random.choice(LEVELS, (count, width))
+    if kind == 1:
+        drawn = np.where(np.isfinite(drawn), drawn, 1.0)
+    since = np.maximum.accumulate(np.where(fresh, np.arange(count)[:, None], 0), axis=0)
+    return np.take_along_axis(drawn, since, axis=0)
