@@ -54,6 +54,17 @@ def test_an_empty_run_has_no_score(tmp_path: Path) -> None:
     assert len(health.unknown) == len(RULES)
 
 
+def test_a_few_rows_are_not_health_but_a_fault_in_them_counts(tmp_path: Path) -> None:
+    write_run(tmp_path / "few", train_loss=[3.0] * 9, grad_norm=[1.0] * 9)
+    few = score(open_run(tmp_path / "few"), RULES)
+    assert few.score is None
+    assert "nonfinite: only 9 rows were recorded" in few.unknown
+    write_run(tmp_path / "ten", train_loss=[3.0] * 10, grad_norm=[1.0] * 10)
+    assert score(open_run(tmp_path / "ten"), RULES).parts["numerics"].score == 100.0
+    write_run(tmp_path / "nan", train_loss=[3.0, np.nan], grad_norm=[1.0, 1.0])
+    assert score(open_run(tmp_path / "nan"), RULES).parts["numerics"].state == "critical"
+
+
 def test_one_bad_part_is_not_outweighed_by_sound_ones(tmp_path: Path) -> None:
     loss = falling(200)
     loss[150:] = np.nan

@@ -31,6 +31,8 @@ RESOLVED_SHARE = 0.4
 STALE_LOSS = 25.0
 LOST_GROUND = 0.25  # share of what the loss had fallen that it may rise again
 ABOVE_WORST = 25.0
+# A series with fewer rows does not make a part known, though an alert on it counts.
+FEWEST_ROWS = 10
 LOSS = "train_loss"
 TREND_ROWS = 200_000  # as many rows of the loss tell its trend
 WEIGHTS = {
@@ -130,13 +132,26 @@ def judge_run(run: Run, rules: Sequence[Rule]) -> Judgement:
     judge = Judge(rules)
     tags = sorted({tag for rule in rules for tag in rule.needs} & set(run.specs()))
     events: list[AlertEvent] = []
+    rows = dict.fromkeys(tags, 0)
     for attempt in run.attempts:
         chunks = [c for rank in run.ranks for c in _chunks(run, tags, rank, attempt)]
         events += judge.feed(chunks)
+        for chunk in chunks:
+            rows[chunk.spec.tag] = max(rows[chunk.spec.tag], len(chunk.rows))
     events += judge.finish()
-    unknown = judge.unknown()
+    unknown = {**_too_few(rules, rows), **judge.unknown()}
     known = frozenset(rule.part for rule in rules if rule.name not in unknown)
     return Judgement(tuple(events), unknown, known)
+
+
+def _too_few(rules: Sequence[Rule], rows: Mapping[str, int]) -> dict[str, str]:
+    """The rules that have seen so little that their silence means nothing."""
+    found: dict[str, str] = {}
+    for rule in rules:
+        most = max((rows.get(tag, 0) for tag in rule.needs), default=0)
+        if most < FEWEST_ROWS:
+            found[rule.name] = f"only {most} rows were recorded"
+    return found
 
 
 def _chunks(run: Run, tags: Sequence[str], rank: int, attempt: int) -> Iterable[Chunk]:

@@ -58,8 +58,8 @@ CATALOGUE: dict[str, Pair] = {
     "verb.scale_lr": ("multiply the learning rate by {factor}", "将学习率乘以 {factor}"),
     "verb.stop": ("stop the training", "停止训练"),
     "health.no_signal": (
-        "nothing was recorded that says anything about it",
-        "没有记录到任何与之相关的数据",
+        "too little was recorded to say anything about it",
+        "记录的相关数据太少，无法判断",
     ),
     "health.alert": ("{rule} since step {since}", "{rule}：自第 {since} 步起"),
     "health.alert_over": (
