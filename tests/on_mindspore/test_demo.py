@@ -276,6 +276,6 @@ def test_ctrl_c_ends_the_watcher_too(tmp_path: Path) -> None:
                 assert (folder / "watcher.json").exists()
                 process.send_signal(signal.SIGINT)
         process.wait(60)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert not (folder / "watcher.json").exists()
     assert open_run(folder).series("train_loss").steps[-1] >= 20
