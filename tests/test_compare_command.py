@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mindpulse.cli.line_chart import print_chart
+from mindpulse.cli.comparison.chart import print_chart
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, SeriesSpec
 from test_cli_group import call, process

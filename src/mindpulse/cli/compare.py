@@ -212,7 +212,7 @@ def show(found: Comparison, told: Told, out: Console) -> None:
     """Prints a comparison: verdict, picture, findings, numbers, what differs."""
     from rich.table import Table
 
-    from mindpulse.cli.line_chart import print_chart
+    from mindpulse.cli.comparison.chart import print_chart
 
     out.print(f"{told.state}. {told.sentence}", markup=False)
     for letter, side in (("A", found.a), ("B", found.b)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindpulse.cli.compare_lines import Floats, band, grid, line
+from mindpulse.cli.comparison.lines import Floats, band, grid, line
 from mindpulse.cli.comparison.words import Told, percent
 from mindpulse.compare.grid import Axis
 from mindpulse.compare.result import Comparison, Courses
