@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,27 @@ def test_attention_is_thinned(mode: str, tmp_path: Path) -> None:
     run = open_run(tmp_path / "run")
     assert run.series("attn_focus").steps.tolist() == [1, 5, 9]
     assert run.series("grad_norm").steps.tolist() == list(range(1, 10))
+
+
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+def test_attention_stays_thinned_whenever_the_ring_is_read(mode: str, tmp_path: Path) -> None:
+    """Here it is read for the first time when attention was already measured twice."""
+    training = make_training(mode)
+    monitor = attach(
+        training.net,
+        training.optimizer,
+        summary_dir=tmp_path,
+        train_cell=training.cell,
+        attention_every=4,
+    )
+    for step, (ids, labels) in enumerate(batches(13), start=1):
+        loss = training.step(ids, labels)
+        monitor._drained_at = time.monotonic()  # no drain but this one
+        monitor.step(loss if mode != "graph" else None)
+        if step == 6:
+            monitor.drain()
+    monitor.close()
+    assert open_run(tmp_path).series("attn_focus").steps.tolist() == [1, 5, 9, 13]
 
 
 def test_jit_keeps_measuring_on_each_step(tmp_path: Path) -> None:

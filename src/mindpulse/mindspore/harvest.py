@@ -33,6 +33,7 @@ class Harvest:
         next_step: the first step that was not read yet.
         lost: steps that the ring had overwritten before they were read.
         last_sampled: the last step that attention was measured on; 0 for none.
+        unasked: whether attention was measured on a step on which it should not be.
         shapes: slot -> (heads, queries, keys) of each attention probe that ran.
     """
 
@@ -41,6 +42,7 @@ class Harvest:
         self.next_step = first_step
         self.lost = 0
         self.last_sampled = 0
+        self.unasked = False
         self.shapes: dict[str, tuple[int, int, int]] = {}
         names = [(name,) for name in planted.parameters]
         self._gradient_spec = MEASURES["grad_norm_param"].spec(names)
@@ -101,6 +103,8 @@ class Harvest:
         if not len(sampled):
             return []
         self.last_sampled = int(sampled[-1])
+        every = self.planted.thinning.every
+        self.unasked = self.unasked or not all(every(int(step)) for step in sampled)
         probes = [probe for probe, _, _ in tables]
         found: Harvested = []
         for tag, half in (("attn_focus", 0), ("attn_entropy", 1)):

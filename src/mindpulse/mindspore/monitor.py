@@ -276,7 +276,7 @@ class Monitor:
         if counter <= unsampled or not planted.attention or planted.thinning.every(unsampled):
             return
         self._checked_variants = True
-        if self._harvest.last_sampled >= unsampled:
+        if self._harvest.unasked:
             planted.thinning.fixed = True
             planted.thinning.set(True)
 
