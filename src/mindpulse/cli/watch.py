@@ -115,11 +115,16 @@ def stop_on_signal() -> Iterator[threading.Event]:
 
 
 def _warn_of_unknown_series(run_dir: Path, rules: Sequence[Rule]) -> bool:
-    """Says which rules cannot be judged; False while the run has no series to compare with."""
+    """Says which of the user's own rules read what nobody writes; a rule that ships may well.
+
+    False while the run has no series to compare with.
+    """
+    shipped = {rule.name: rule.expression.text for rule in load_rules()}
+    own = [rule for rule in rules if shipped.get(rule.name) != rule.expression.text]
     try:
         known = open_run(run_dir).specs()
     except UsageError:
         return False
-    for sentence in check_rules(rules, known) if known else ():
+    for sentence in check_rules(own, known) if known else ():
         click.echo(f"mindpulse: {sentence}", err=True)
     return bool(known)
