@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mindpulse.control import Answer, ControlLog
 from mindpulse.recorder import Recorder
-from mindpulse.series import Rows, SeriesSpec
+from mindpulse.series import Rows, Series, SeriesSpec
+from mindpulse.store.run import FileReport, Run
 
 LAYERS, HEADS, SIZE = 4, 4, 16
 PARAMETERS = (
@@ -121,3 +122,19 @@ def _attention(rng: np.random.Generator, layer: int) -> NDArray[np.float32]:
     ) + rng.normal(0, 0.4, (HEADS, SIZE, SIZE))
     weights = np.exp(logits)
     return (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+
+
+class InMemory(Run):
+    """A run of one series."""
+
+    def __init__(self, series: Series) -> None:
+        self.only = series
+
+    def specs(self) -> dict[str, SeriesSpec]:
+        return {self.only.spec.tag: self.only.spec}
+
+    def series(self, tag, rank=0, attempt=None, columns=None) -> Series:
+        return self.only.pick(columns)
+
+    def files(self) -> list[FileReport]:
+        return []

@@ -38,10 +38,9 @@ from mindpulse.report.verdict import judge
 from mindpulse.report.words import Words
 from mindpulse.rules.load import load_rules
 from mindpulse.series import Rows, Series, SeriesSpec
-from mindpulse.store.run import FileReport, Run
 from mindpulse.summary import SummaryRecord
 from mindpulse.testing import write_run as write_arrays
-from synthetic import LAYERS, PARAMETERS, write_cured_run, write_run
+from synthetic import LAYERS, PARAMETERS, InMemory, write_cured_run, write_run
 
 RULES = load_rules()
 relaxed = settings(deadline=None, max_examples=60)  # other jobs may hold the processor
@@ -58,22 +57,6 @@ def exploded(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     folder = write_run(tmp_path_factory.mktemp("runs") / "poisoned", fault="nan-batch")
     return collect(open_run(folder), RULES)
-
-
-class InMemory(Run):
-    """A run of one series."""
-
-    def __init__(self, series: Series) -> None:
-        self.only = series
-
-    def specs(self) -> dict[str, SeriesSpec]:
-        return {self.only.spec.tag: self.only.spec}
-
-    def series(self, tag, rank=0, attempt=None, columns=None) -> Series:
-        return self.only.pick(columns)
-
-    def files(self) -> list[FileReport]:
-        return []
 
 
 def scalar_of(steps: NDArray[np.int64], values: NDArray[np.float64], points=DRAWN_POINTS) -> Scalar:

@@ -36,10 +36,10 @@ from mindpulse.series import Rows, Series, SeriesSpec
 from mindpulse.store import pieces, reader
 from mindpulse.store.check import bytes_to_check, check_files
 from mindpulse.store.folder_run import create_attempt
-from mindpulse.store.run import FileReport, Run
 from mindpulse.store.writer import RankWriter
 from run_files import part_path, write_part
 from series_samples import FOCUS, LOSS, rows_of
+from synthetic import InMemory
 
 STEPS = 200_000  # all but the last mebibyte of a series has an index
 SPIKE, NAN = 23_456, 45_678
@@ -97,22 +97,6 @@ def bytes_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 # Scalars.
-
-
-class InMemory(Run):
-    """A run of one series."""
-
-    def __init__(self, series: Series) -> None:
-        self.only = series
-
-    def specs(self) -> dict[str, SeriesSpec]:
-        return {self.only.spec.tag: self.only.spec}
-
-    def series(self, tag, rank=0, attempt=None, columns=None) -> Series:
-        return self.only.pick(columns)
-
-    def files(self) -> list[FileReport]:
-        return []
 
 
 def assert_figures(found: Scalar, steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:

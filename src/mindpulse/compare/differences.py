@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mindpulse.store.asked import ALIAS
 from mindpulse.store.run import Run
-
-ALIAS = "alias."  # what `interop` notes about names of series
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from mindpulse.interop.aliases import Alias, resolve
 from mindpulse.interop.loaded import MAX_ATTEMPTS, Key, LoadedRun, ReadFile
 from mindpulse.interop.numbers import MAX_STEP
 from mindpulse.series import Rows, Series, SeriesSpec, check_tag
+from mindpulse.store.asked import ALIAS
 from mindpulse.store.notes import Note
 
 MAX_RANK = 999_999
@@ -201,7 +202,7 @@ class Collector:
         self._remarks.update(dict.fromkeys(told))
         for name, alias in found.items():
             if alias.ours != name:
-                self.tags[f"alias.{alias.ours}"] = name
+                self.tags[ALIAS + alias.ours] = name
         scalars = {
             (found[name].ours, rank, attempt): _scalar(points, found[name])
             for (name, rank, attempt), points in self._points.items()

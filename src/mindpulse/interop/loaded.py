@@ -11,13 +11,12 @@ from mindpulse.errors import UsageError
 from mindpulse.series import Series, SeriesSpec
 from mindpulse.store.asked import asked_attempt, no_rows, no_series
 from mindpulse.store.merge import join, supersede
-from mindpulse.store.notes import Note
+from mindpulse.store.notes import START_NOTE, Note
 from mindpulse.store.run import Attempt, FileReport, Run
 
 Key = tuple[str, int, int]
 # More goings-back of the steps than this are no restarts: the rows stand in no order.
 MAX_ATTEMPTS = 100
-START_NOTE = "start"
 
 
 @dataclass(frozen=True, slots=True)

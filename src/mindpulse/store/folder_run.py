@@ -26,7 +26,7 @@ from mindpulse.store.folder import (
 )
 from mindpulse.store.format import Header
 from mindpulse.store.names import parse_name
-from mindpulse.store.notes import NOTES_NAME, Note, seconds_of
+from mindpulse.store.notes import NOTES_NAME, START_NOTE, Note, seconds_of
 from mindpulse.store.overview import Overview
 from mindpulse.store.part_file import PartFile, foresee, read_header
 from mindpulse.store.reader import NotesTail, series_files
@@ -35,7 +35,6 @@ from mindpulse.store.survey import survey
 
 __all__ = ["FolderRun", "create_attempt", "open_folder"]
 
-START_NOTE = "start"
 TAG_NOTE = "tag"
 
 

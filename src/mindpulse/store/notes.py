@@ -16,6 +16,8 @@ from mindpulse.series import MAX_STEP, MIN_STEP
 from mindpulse.store.files import FileLayer, make_folders, with_file
 
 NOTES_NAME = "notes.jsonl"
+# The kind of note that tells the first step of an attempt.
+START_NOTE = "start"
 MAX_PENDING = 10_000
 # Lines that a reader recognises when a writer repeats them.
 MAX_REPEATED = 256

@@ -19,7 +19,7 @@ from mindpulse.interop.events.read import EventImage, Part, last_rows, parts_of
 from mindpulse.interop.events.report import TEXT_NOTE, report_of, texts_of
 from mindpulse.interop.events.sources import member, sources
 from mindpulse.series import Rows, Series, SeriesSpec
-from mindpulse.store.asked import asked_attempt, asked_limit, no_rows, no_series
+from mindpulse.store.asked import ALIAS, asked_attempt, asked_limit, no_rows, no_series
 from mindpulse.store.notes import Note
 from mindpulse.store.run import Attempt, FileReport, Run
 
@@ -79,7 +79,7 @@ class EventsRun(Run):
                 found[str(note.data["tag"])] = text
         for tag, source in self._sources(indexes).items():
             if tag != source.theirs and not source.part:
-                found[f"alias.{tag}"] = source.theirs
+                found[ALIAS + tag] = source.theirs
         return found
 
     @property
