@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory import peak_memory
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.series import Rows, Series, SeriesSpec
 from mindpulse.store import pieces
@@ -145,27 +145,23 @@ def wide_run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def peak(act: Any) -> tuple[int, Any]:
-    tracemalloc.start()
-    result = act()
-    found = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return found, result
-
-
 def test_memory_is_that_of_what_was_asked_for(wide_run: Path) -> None:
     run = open_folder(wide_run)
-    used, series = peak(lambda: run.series("wide", columns=[3]))
-    assert used < 3 * 60_000 * 20  # steps and times of 8 bytes, values of 4
+    most = 3 * 60_000 * 20  # steps and times of 8 bytes, values of 4
+    used, series = peak_memory(lambda: run.series("wide", columns=[3]), most)
+    assert used <= most
     assert series.values.shape == (60_000, 1)
-    used, series = peak(lambda: run.series("train_loss"))
-    assert used < 2 * 400_000 * 24
+    most = 2 * 400_000 * 24
+    used, series = peak_memory(lambda: run.series("train_loss"), most)
+    assert used <= most
     assert len(series) == 400_000
-    used, last = peak(lambda: run.last("train_loss", 10))
-    assert used < 200_000
+    most = 200_000
+    used, last = peak_memory(lambda: run.last("train_loss", 10), most)
+    assert used <= most
     assert last.steps.tolist() == list(range(399_990, 400_000))
-    used, count = peak(lambda: sum(len(block) for block in run.blocks("wide")))
-    assert used < 8 << 20
+    most = 8 << 20
+    used, count = peak_memory(lambda: sum(len(block) for block in run.blocks("wide")), most)
+    assert used <= most
     assert count == 60_000
 
 

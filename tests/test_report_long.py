@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from memory import peak_memory
 from mindpulse import health, open_run
 from mindpulse.cli import main
 from mindpulse.cli.output import progress
@@ -444,15 +444,14 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, only_check: bool) -> 
     size = bytes_to_check(tmp_path)
     assert size > 50_000_000
     run = open_run(tmp_path)
-    tracemalloc.start()
-    try:
+
+    def act() -> None:
         if only_check:
             check_files(tmp_path)
         else:
             write_html(collect(run, ()), Words("en"), 0.0, "1")
-        assert tracemalloc.get_traced_memory()[1] < size / 3
-    finally:
-        tracemalloc.stop()
+
+    assert peak_memory(act, size // 3)[0] <= size / 3
 
 
 def test_a_folder_is_listed_again_only_when_it_has_changed(
