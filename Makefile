@@ -6,11 +6,12 @@ ARGS ?=
 SECONDS ?= 60
 BENCHMARKS = training_thread overhead read events export compare report rules
 
-.PHONY: help demo test test-fast lint format bench bench-quick bench-durability fuzz venv clean
+.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability fuzz venv clean
 
 help:
 	@echo "make demo       train a small BERT under MindPulse and show its health report"
 	@echo "make test       run the whole test suite        make test-fast  a subset in a minute or two"
+	@echo "make test-models  MindFormers' LLaMA, GLM2, BERT and GPT-2, each in an environment of its own"
 	@echo "make lint       ruff and mypy                   make format     ruff format"
 	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
 	@echo "make bench-durability  500 kills, 200 power losses, a million rows under three readers"
@@ -27,6 +28,9 @@ test: venv
 
 test-fast: venv
 	@$(BIN)/python -m pytest -m "not mindspore and not browser and not slow" $(ARGS)
+
+test-models: venv
+	@$(BIN)/python -m pytest tests/models $(ARGS)
 
 lint: venv
 	@$(BIN)/ruff format --check .

@@ -1,9 +1,7 @@
-"""Times three copies of the demo BERT in one mode, in turn, and prints the seconds as JSON.
+"""One process of overhead.py; prints what it found as JSON.
 
-    python overhead_worker.py MODE BATCH GROUPS
-
-A group is ten steps of each copy, because at the default density one step in ten carries the
-attention probes. Started by overhead.py.
+python overhead_worker.py turns SIZE MODE STEPS WARM_UP SETTING...   copies that take turns
+python overhead_worker.py alone SIZE MODE SETTING                    one copy ("plain": unwatched)
 """
 
 from __future__ import annotations
@@ -12,82 +10,72 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import permutations
+from pathlib import Path
 from typing import Any
 
-import mindspore as ms
-from mindspore import Tensor, nn
+from mindpulse.demo.loop import set_mode
+from overhead_cells import Setting
+from overhead_models import batches, build, device_bytes, file_bytes, task
+from overhead_turns import AGAIN, PLAIN, take_turns
 
-from mindpulse.demo.bert import bert_task
-from mindpulse.demo.loop import functional_step, set_mode
-from mindpulse.demo.task import build_optimizer
-from mindpulse.mindspore import attach
-
-STEPS_PER_GROUP = 10
-WARM_UP_GROUPS = 1  # compilation, and the first steps after it
-COPIES = ("plain", "plain again", "watched")
+STEPS_ALONE = 12
+FIRST_STEPS = 2  # a step with the dear measures, and one without: each compiles a graph
 
 
-@dataclass
-class Copy:
-    """One copy of the model; `step` trains on one batch and waits for its loss."""
-
-    step: Callable[[list[Tensor]], float]
-    close: Callable[[], None]
-
-
-def build(mode: str, name: str, folder: str) -> Copy:
-    """A copy with its own weights and optimizer; all copies begin with the same weights."""
-    task = bert_task(seed=0)
-    optimizer = build_optimizer(task, steps=1000)
-    cell = nn.TrainOneStepCell(task.network, optimizer) if mode == "graph" else None
-    monitor = (
-        attach(task.network, optimizer, summary_dir=folder, train_cell=cell)
-        if name == "watched"
-        else None
-    )
-    if cell is not None:
-        train_step: Any = cell.set_train()
-    else:
-        train_step = functional_step(task.network, optimizer)
-        train_step = ms.jit(train_step) if mode == "jit" else train_step
-
-    def step(batch: list[Tensor]) -> float:
-        loss = train_step(*batch)
-        if monitor is not None:
-            monitor.step(loss)
-        return float(loss.asnumpy())
-
-    return Copy(step, monitor.close if monitor is not None else lambda: None)
+def turns(
+    size: str, mode: str, steps: int, warm_up: int, settings: list[Setting]
+) -> dict[str, Any]:
+    """Seconds of each step by copy, and bytes that a step adds to the files of each setting."""
+    with tempfile.TemporaryDirectory(prefix="mindpulse-bench-") as folder:
+        folders = {str(setting): Path(folder) / str(setting) for setting in settings}
+        copies = {name: build(task(size), mode, None, Path(folder)) for name in (PLAIN, AGAIN)}
+        for name, own in folders.items():
+            copies[name] = build(task(size), mode, Setting.parse(name), own)
+        run = {name: copy.step for name, copy in copies.items()}
+        take_turns(run, batches(size), warm_up)
+        for copy in copies.values():
+            if copy.monitor is not None:
+                copy.monitor.flush()
+        before = {name: file_bytes(own) for name, own in folders.items()}
+        seconds = take_turns(run, batches(size), steps)
+        for name in folders:
+            copies[name].close(Setting.parse(name))
+        grown = {name: file_bytes(own) - before[name] for name, own in folders.items()}
+    return {"seconds": seconds, "bytes_per_step": {n: b / steps for n, b in grown.items()}}
 
 
-def time_group(copies: dict[str, Copy], batches: Any, number: int) -> dict[str, float]:
-    """Seconds that ten steps of each copy take; the order changes from step to step."""
-    spent = dict.fromkeys(copies, 0.0)
-    orders = list(permutations(copies))
-    for index in range(number * STEPS_PER_GROUP, (number + 1) * STEPS_PER_GROUP):
-        batch = [Tensor(array) for array in batches[index]]
-        for name in orders[index % len(orders)]:
-            began = time.perf_counter()
-            copies[name].step(batch)
-            spent[name] += time.perf_counter() - began
-    return spent
+def alone(size: str, mode: str, setting: Setting | None) -> dict[str, Any]:
+    """Memory, and seconds until the first steps are done, planting included."""
+    batch_of, made = batches(size), task(size)
+    with tempfile.TemporaryDirectory(prefix="mindpulse-bench-") as folder:
+        began = time.perf_counter()
+        copy = build(made, mode, setting, Path(folder))
+        for index in range(FIRST_STEPS):
+            copy.step(batch_of(index))
+        first_s = time.perf_counter() - began
+        for index in range(FIRST_STEPS, STEPS_ALONE):
+            copy.step(batch_of(index))
+        held = device_bytes()
+        copy.close()
+    return {"first_s": first_s, "device_bytes": held, "peak_rss_bytes": peak_rss_bytes()}
+
+
+def peak_rss_bytes() -> int:
+    """The highest resident size of this process so far."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def main() -> None:
-    """Builds the copies, lets them take turns, prints."""
-    mode, batch, groups = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    """Sets the mode, measures, prints."""
+    what, size, mode, *more = sys.argv[1:]
     set_mode(mode)
-    batches = replace(bert_task(seed=0).batches, batch=batch)  # type: ignore[type-var]
-    with tempfile.TemporaryDirectory(prefix="mindpulse-bench-") as folder:
-        copies = {name: build(mode, name, folder) for name in COPIES}
-        timed = [time_group(copies, batches, number) for number in range(WARM_UP_GROUPS + groups)]
-        for copy in copies.values():
-            copy.close()
-    counted = timed[WARM_UP_GROUPS:]
-    print(json.dumps({name: [group[name] for group in counted] for name in COPIES}))
+    if what == "turns":
+        steps, warm_up, *texts = more
+        found = turns(size, mode, int(steps), int(warm_up), [Setting.parse(t) for t in texts])
+    else:
+        found = alone(size, mode, None if more[0] == PLAIN else Setting.parse(more[0]))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

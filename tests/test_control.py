@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindpulse.control import Agenda, Answer, ControlLog, Rejected, Request, parse_line
+from mindpulse.control.schema import VERBS
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.jsonlines import LineTail, append, encode_line, locked
 
@@ -72,6 +74,14 @@ def ask(log: ControlLog) -> Request:
         ({"args": {"factor": True}}, "args"),
         ({"args": {"factor": "0.5"}}, "args"),
         ({"verb": "stop", "args": {"factor": 0.5}}, "give exactly these: none"),
+        ({"verb": "snapshot", "args": {"steps": 1}}, "give exactly these: none"),
+        ({"verb": "burst", "args": {}}, "give exactly these: steps"),
+        ({"verb": "burst", "args": {"steps": 0}}, "want a whole number from 1 to 1000"),
+        ({"verb": "burst", "args": {"steps": 1001}}, "want a whole number from 1 to 1000"),
+        ({"verb": "burst", "args": {"steps": 1.5}}, "want a whole number from 1 to 1000"),
+        ({"verb": "burst", "args": {"steps": "inf"}}, "want a whole number from 1 to 1000"),
+        ({"verb": "burst", "args": {"steps": "nan"}}, "want a whole number from 1 to 1000"),
+        ({"verb": "burst", "args": {"steps": True}}, "args"),
         ({"seq": 0}, "seq"),
         ({"seq": 1.0}, "seq"),
         ({"seq": True}, "seq"),
@@ -115,6 +125,27 @@ def test_a_good_line_is_read_whole() -> None:
     read = parse_line(good())
     assert isinstance(read, Request)
     assert read.evidence == {"last(g)": float("inf")}
+
+
+@pytest.mark.parametrize(
+    ("verb", "args"),
+    [("burst", {"steps": 1}), ("burst", {"steps": 1000.0}), ("snapshot", {}), ("stop", {})],
+)
+def test_what_the_bounds_allow_reaches_the_other_side(
+    tmp_path: Path, verb: str, args: dict[str, float]
+) -> None:
+    asked = ControlLog(tmp_path).request(verb, args, step=1, expires_step=9)
+    assert ControlLog(tmp_path).poll() == [asked]
+    assert (asked.verb, asked.args) == (verb, args)
+
+
+def test_the_page_names_every_verb_and_its_bounds() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "control.md").read_text()
+    for verb, arguments in VERBS.items():
+        (row,) = re.findall(rf"^\| `{verb}` \|(.*)$", page, re.MULTILINE)
+        for name, bounds in arguments.items():
+            assert f"`{name}`" in row
+            assert f"{bounds.high:g}" in row
 
 
 def test_the_writer_refuses_what_the_reader_would_reject(tmp_path: Path) -> None:

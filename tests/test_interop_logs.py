@@ -146,7 +146,7 @@ class TestMegatron:
         text = iteration(1) + memory.format(6, 1.5) + memory.format(7, 2.5) + "\n"
         run = opened(tmp_path, text)
         assert run.ranks == [0, 6, 7]
-        assert run.series("memory_allocated_bytes", rank=7).values.tolist() == [2.5 * 2**20]
+        assert run.series("memory_allocated", rank=7).values.tolist() == [2.5 * 2**20]
 
 
 class TestMindFormers:

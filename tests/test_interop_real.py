@@ -233,7 +233,7 @@ def test_megatron_whose_first_iterations_are_all_skipped() -> None:
     assert run.series("eval_loss").values[0] == 8.017406
     # Sixteen ranks print their memory, several on one line.
     assert run.ranks == list(range(16))
-    assert run.series("memory_allocated_bytes", rank=7).values.tolist() == [21633.0859375 * 2**20]
+    assert run.series("memory_allocated", rank=7).values.tolist() == [21633.0859375 * 2**20]
 
 
 def test_megatron_where_a_value_means_not_known() -> None:
@@ -292,8 +292,8 @@ def test_golden_values_of_megatron() -> None:
     run = opened("megatron_logs/megatron_golden_bert_resume_h100.json")
     assert facts(run, "train_loss")[:3] == (100, 10.60965, 8.98151)
     assert facts(run, "grad_zeros")[:3] == (100, 2274.0, 4781.0)
-    assert facts(run, "memory_allocated_bytes")[:3] == (100, 1795597824.0, 1795597824.0)
-    assert facts(run, "memory_allocated_peak_bytes")[:3] == (100, 2375866880.0, 3125675520.0)
+    assert facts(run, "memory_allocated")[:3] == (100, 1795597824.0, 1795597824.0)
+    assert facts(run, "memory_peak")[:3] == (100, 2375866880.0, 3125675520.0)
     assert facts(run, "step_time_s")[:3] == (99, 5.35543, 0.93775)
     assert (run.series("step_time_s").steps[0], run.series("step_time_s").steps[-1]) == (2, 100)
     assert run.attempts == [1]

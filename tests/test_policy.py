@@ -8,6 +8,7 @@ import pytest
 
 from mindpulse.alerts import AlertEvent
 from mindpulse.control import Answer, Request
+from mindpulse.control.schema import VERBS
 from mindpulse.deliver.words import line
 from mindpulse.messages import LANGUAGES
 from mindpulse.rules.rule import Action
@@ -74,6 +75,25 @@ def test_an_open_request_blocks_until_it_must_be_lost(alert: AlertEvent) -> None
     assert held is not None
     assert held.key == "held.outstanding"
     assert may_ask(HALF, alert, book, 71, Limits()) is None
+
+
+def test_a_burst_is_waited_for_before_the_next(alert: AlertEvent) -> None:
+    book, burst = Ledger(), Action("burst", {"steps": 100.0})
+    assert may_ask(burst, alert, book, 5, Limits()) is None
+    book.add([
+        Request(1, 0.0, "burst", burst.args, "x", "", {}, 10, 20, 1, "x/1"),
+        Answer(1, 0.0, 0, 1, 10, "done"),
+    ])  # fmt: skip
+    held = may_ask(burst, alert, book, 119, Limits())
+    assert held is not None
+    assert held.key == "held.settling"
+    assert may_ask(burst, alert, book, 120, Limits()) is None
+    assert may_ask(Action("snapshot", {}), alert, book, 11, Limits()) is None
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_budget(verb: str) -> None:
+    assert Limits().most[verb] >= 2
 
 
 def test_requests_are_far_enough_ahead() -> None:

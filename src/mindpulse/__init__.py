@@ -10,17 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mindpulse.catalogue.user import measure
     from mindpulse.interop import open_run
     from mindpulse.store.run import Run
     from mindpulse.summary import SummaryReader, SummaryRecord
 
 __version__ = "0.1.0"
-__all__ = ["Run", "SummaryReader", "SummaryRecord", "__version__", "open_run"]
+__all__ = ["Run", "SummaryReader", "SummaryRecord", "__version__", "measure", "open_run"]
 
 _HOMES = {
     "Run": "mindpulse.store.run",
     "SummaryReader": "mindpulse.summary",
     "SummaryRecord": "mindpulse.summary",
+    "measure": "mindpulse.catalogue.user",
     "open_run": "mindpulse.interop",
 }
 

@@ -54,7 +54,7 @@ def train(mode: int, callbacks: list[Any], steps: int = 6, rate: Any = 1e-2) -> 
 @pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
 def test_one_line_is_enough(mode: int, tmp_path: Path) -> None:
     plain = weights(train(mode, []))
-    probed = weights(train(mode, [TransformerMonitor(tmp_path / "run", attention_every=2)]))
+    probed = weights(train(mode, [TransformerMonitor(tmp_path / "run", interval=2)]))
     assert all(plain[name].tobytes() == probed[name].tobytes() for name in plain)
     run = open_run(tmp_path / "run")
     assert run.series("train_loss").steps.tolist() == [1, 2, 3, 4, 5, 6]
@@ -93,7 +93,7 @@ def test_the_same_model_trained_twice(tmp_path: Path) -> None:
     net = Encoder()
     optimizer = nn.AdamWeightDecay(net.trainable_params(), 1e-2)
     model = Model(net, loss_fn=None, optimizer=optimizer)
-    monitor = TransformerMonitor(tmp_path / "run", attention_every=2)
+    monitor = TransformerMonitor(tmp_path / "run", interval=2)
     for steps in (3, 4):
         model.train(1, dataset(steps), callbacks=[monitor], dataset_sink_mode=False)
     run = open_run(tmp_path / "run")
@@ -312,7 +312,7 @@ def test_a_monitor_that_cannot_start_leaves_nothing_behind(
     assert monitor.step(0.5) is False
 
 
-@pytest.mark.parametrize("bad", [{"attention_every": 0}, {"capacity": 1}, {"snapshot_every": -1}])
+@pytest.mark.parametrize("bad", [{"interval": 0}, {"capacity": 1}, {"snapshot_every": -1}])
 def test_bad_options_are_refused_before_training(bad: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=str(next(iter(bad.values())))):
         TransformerMonitor(tmp_path, **bad)
@@ -321,7 +321,7 @@ def test_bad_options_are_refused_before_training(bad: dict[str, int], tmp_path: 
 def test_snapshots(tmp_path: Path) -> None:
     train(
         ms.GRAPH_MODE,
-        [TransformerMonitor(tmp_path / "run", attention_every=2, snapshot_every=4)],
+        [TransformerMonitor(tmp_path / "run", interval=2, snapshot_every=4)],
         12,
     )
     names = [path.name for path in open_run(tmp_path / "run").snapshots()]

@@ -36,7 +36,7 @@ def columns(spec: SeriesSpec) -> tuple[tuple[str, ...], tuple[tuple[str, ...], .
 
 
 def test_model_train(tmp_path: Path) -> None:
-    train(ms.GRAPH_MODE, [TransformerMonitor(tmp_path / "run", attention_every=2, mirror=BOTH)])
+    train(ms.GRAPH_MODE, [TransformerMonitor(tmp_path / "run", interval=2, mirror=BOTH)])
     assert_mirrored(tmp_path / "run")
     assert [report.problem for report in open_run(tmp_path / "run").files() if report.foreign] == []
 

@@ -81,7 +81,7 @@ CLOSE = {"rtol": 2e-4, "atol": 2e-6}
 
 @pytest.mark.parametrize("mode", MODES)
 def test_numbers_are_those_of_numpy(mode: str, tmp_path: Path, expected: Reference) -> None:
-    watched_run(mode, tmp_path / "run", attention_every=1)
+    watched_run(mode, tmp_path / "run", interval=1)
     run = open_run(tmp_path / "run")
     loss = run.series("train_loss")
     assert loss.steps.tolist() == list(range(1, STEPS + 1))
@@ -105,7 +105,7 @@ def test_numbers_are_those_of_numpy(mode: str, tmp_path: Path, expected: Referen
 @pytest.mark.parametrize("mode", MODES)
 def test_weights_are_bit_identical(mode: str, every: int, tmp_path: Path) -> None:
     plain = unwatched_weights(mode, 8)
-    probed = weights(watched_run(mode, tmp_path / "run", 8, attention_every=every).net)
+    probed = weights(watched_run(mode, tmp_path / "run", 8, interval=every).net)
     assert list(probed) == list(plain)
     for name, value in plain.items():
         assert value.tobytes() == probed[name].tobytes(), name
@@ -136,7 +136,7 @@ def test_checkpoints_are_unchanged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["graph", "pynative"])
 def test_attention_is_thinned(mode: str, tmp_path: Path) -> None:
-    watched_run(mode, tmp_path / "run", 9, attention_every=4)
+    watched_run(mode, tmp_path / "run", 9, interval=4)
     run = open_run(tmp_path / "run")
     assert run.series("attn_focus").steps.tolist() == [1, 5, 9]
     assert run.series("grad_norm").steps.tolist() == list(range(1, 10))
@@ -151,7 +151,7 @@ def test_attention_stays_thinned_whenever_the_ring_is_read(mode: str, tmp_path: 
         training.optimizer,
         summary_dir=tmp_path,
         train_cell=training.cell,
-        attention_every=4,
+        interval=4,
     )
     for step, (ids, labels) in enumerate(batches(13), start=1):
         loss = training.step(ids, labels)
@@ -165,7 +165,7 @@ def test_attention_stays_thinned_whenever_the_ring_is_read(mode: str, tmp_path: 
 
 def test_jit_keeps_measuring_on_each_step(tmp_path: Path) -> None:
     """A jit function keeps its probes: the monitor finds out and stops swapping classes."""
-    watched_run("jit", tmp_path / "run", 9, attention_every=4, capacity=4)
+    watched_run("jit", tmp_path / "run", 9, interval=4, capacity=4)
     assert open_run(tmp_path / "run").series("attn_focus").steps.tolist() == list(range(1, 10))
 
 
@@ -176,7 +176,7 @@ def test_nothing_is_compiled_after_the_first_step(tmp_path: Path) -> None:
         training.optimizer,
         summary_dir=tmp_path,
         train_cell=training.cell,
-        attention_every=3,
+        interval=3,
     )
     assert monitor.problem == ""
     compiled = []
@@ -195,7 +195,7 @@ def test_nothing_is_compiled_when_the_rate_changes(tmp_path: Path) -> None:
         training.optimizer,
         summary_dir=tmp_path / "run",
         train_cell=training.cell,
-        attention_every=1,
+        interval=1,
     )
     for number, (ids, labels) in enumerate(batches(6)):
         if number == 3:
@@ -220,7 +220,7 @@ def test_close_removes_what_was_planted(mode: str, tmp_path: Path) -> None:
         training.optimizer,
         summary_dir=tmp_path,
         train_cell=training.cell,
-        attention_every=2,
+        interval=2,
     )
     assert monitor.problem == ""
     assert type(training.net.layers[0].attention.softmax) is not nn.Softmax
@@ -237,17 +237,18 @@ def test_close_removes_what_was_planted(mode: str, tmp_path: Path) -> None:
 def test_nothing_is_read_from_an_unfinished_step(tmp_path: Path) -> None:
     """The ring is read in the middle of step 3: its attention is there, and is not taken."""
     training = make_training("pynative")
-    monitor = attach(
-        training.net, training.optimizer, summary_dir=tmp_path / "run", attention_every=1
-    )
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run", interval=1)
     taken: list[int] = []
 
     def in_the_middle(cell: Any, inputs: Any, output: Any) -> None:
         if monitor.steps_seen == 2 and not taken:
             reading = monitor._planted.ring.read()
             layer = reading.tables["attention.0"]
-            assert layer[3 % monitor._capacity, 0] == 4  # step 3 (stamp 4) has written its row
-            taken.extend(reading.rows_of("attention.0", 1, 99)[0].tolist())
+            slot = monitor._planted.ring.slots["attention.0"]
+            assert (
+                layer[3 % monitor._planted.ring.capacity, 0] == 4
+            )  # step 3 (stamp 4) has written its row
+            taken.extend(reading.rows_of(slot, 1, 99).steps.tolist())
 
     training.net.head.register_forward_hook(in_the_middle)
     for ids, labels in batches(4):
@@ -260,9 +261,7 @@ def test_nothing_is_read_from_an_unfinished_step(tmp_path: Path) -> None:
 def test_reading_waits_for_the_device(tmp_path: Path) -> None:
     """With the asynchronous queue on, a drain right behind a step brings that step's values."""
     training = make_training("pynative")
-    monitor = attach(
-        training.net, training.optimizer, summary_dir=tmp_path / "run", attention_every=1
-    )
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run", interval=1)
     expected = Reference(4)
     with Asynchronous():
         for ids, labels in batches(4):
@@ -299,9 +298,7 @@ def test_small_ring_counts_what_it_loses(tmp_path: Path) -> None:
 
 def test_nonfinite_is_recorded_and_the_next_value_is_right(tmp_path: Path) -> None:
     training = make_training("pynative")
-    monitor = attach(
-        training.net, training.optimizer, summary_dir=tmp_path / "run", attention_every=1
-    )
+    monitor = attach(training.net, training.optimizer, summary_dir=tmp_path / "run", interval=1)
     healthy = weights(training.net)
     for number, (ids, labels) in enumerate(batches(3)):
         for parameter in training.net.get_parameters():

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from mindpulse.catalogue import attention, gradient, loss
+from mindpulse.catalogue import (
+    activation,
+    attention,
+    gradient,
+    loss,
+    memory,
+    moe,
+    optimizer,
+    output,
+    weight,
+)
 from mindpulse.catalogue.measure import Measure, index
 
-MEASURES: dict[str, Measure] = index(loss.MEASURES + attention.MEASURES + gradient.MEASURES)
+MEASURES: dict[str, Measure] = index(
+    loss.MEASURES
+    + attention.MEASURES
+    + gradient.MEASURES
+    + weight.MEASURES
+    + activation.MEASURES
+    + optimizer.MEASURES
+    + output.MEASURES
+    + moe.MEASURES
+    + memory.MEASURES
+)
+FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(m.family for m in MEASURES.values()))
 
-__all__ = ["MEASURES", "Measure", "index"]
+__all__ = ["FAMILIES", "MEASURES", "Measure", "index"]

@@ -1,4 +1,4 @@
-"""What the training loop itself knows: loss, learning rate, step time."""
+"""What the training loop itself knows: loss, learning rate, loss scale, and how fast it goes."""
 
 from __future__ import annotations
 
@@ -30,6 +30,29 @@ def learning_rate(rates: ArrayLike) -> float:
     return float(np.max(np.asarray(rates, np.float64)))
 
 
+def loss_scale(scales: ArrayLike) -> float:
+    """What the loss of this step was multiplied with; with several losses the smallest.
+
+    Example:
+        >>> loss_scale([65536.0, 32768.0])
+        32768.0
+    """
+    return float(np.min(np.asarray(scales, np.float64)))
+
+
+def overflow(gradients: Sequence[ArrayLike]) -> float:
+    """1 if any gradient holds a NaN or an infinity, so that the update is skipped, else 0.
+
+    Args:
+        gradients: P arrays of any shape.
+
+    Example:
+        >>> overflow([[1.0], [np.inf]]), overflow([[1.0]]), overflow([])
+        (1.0, 0.0, 0.0)
+    """
+    return float(any(not np.isfinite(np.asarray(g, np.float64)).all() for g in gradients))
+
+
 def step_times(ends: Sequence[float]) -> NDArray[np.float64]:
     """Seconds from the end of a step to the end of the next: N ends give N - 1 times.
 
@@ -38,6 +61,39 @@ def step_times(ends: Sequence[float]) -> NDArray[np.float64]:
         [0.5, 1.5]
     """
     return np.diff(np.asarray(ends, np.float64))
+
+
+def per_second(counts: ArrayLike, seconds: ArrayLike) -> NDArray[np.float64]:
+    """Samples or tokens of each step divided by its step time.
+
+    Args:
+        counts: (T,) or a number, samples or tokens of this rank.
+        seconds: (T,) step times.
+
+    Returns:
+        (T,), 1/s; NaN where no time went by.
+
+    Example:
+        >>> per_second(32, [0.5, 0.0]).tolist()
+        [64.0, nan]
+    """
+    time = np.asarray(seconds, np.float64)
+    positive = time > 0
+    return np.asarray(np.where(positive, np.asarray(counts) / np.where(positive, time, 1), np.nan))
+
+
+def data_wait(asked: ArrayLike, got: ArrayLike) -> float:
+    """Seconds that a step waited for its batches, all of them together.
+
+    Args:
+        asked: (N,) when a batch was asked for, seconds.
+        got: (N,) when it was there, seconds.
+
+    Example:
+        >>> data_wait([1.0, 5.0], [1.25, 5.5])
+        0.75
+    """
+    return float(np.sum(np.asarray(got, np.float64) - np.asarray(asked, np.float64)))
 
 
 MEASURES = (
@@ -49,6 +105,10 @@ MEASURES = (
         reduction="mean",
         source="the training loop",
         reference=mean_loss,
+        family="loss",
+        place="loss",
+        cost="cheap",
+        level="cheap",
     ),
     Measure(
         tag="learning_rate",
@@ -58,6 +118,39 @@ MEASURES = (
         reduction="max",
         source="the optimizer",
         reference=learning_rate,
+        family="loss",
+        place="optimizer",
+        within="last",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="loss_scale",
+        formula="factor that the loss of this step was multiplied with before the backward pass",
+        unit="",
+        axes=(),
+        reduction="min",
+        source="Micikevicius et al. 2018, Mixed Precision Training (arXiv 1710.03740)",
+        reference=loss_scale,
+        family="loss",
+        place="host",
+        within="last",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="overflow",
+        formula="1 on a step whose update was skipped for NaN or infinity in a gradient, else 0",
+        unit="",
+        axes=(),
+        reduction="max",
+        source="Micikevicius et al. 2018, Mixed Precision Training (arXiv 1710.03740)",
+        reference=overflow,
+        family="loss",
+        place="host",
+        within="max",
+        cost="cheap",
+        level="cheap",
     ),
     Measure(
         tag="step_time_s",
@@ -67,5 +160,50 @@ MEASURES = (
         reduction="max",
         source="the training loop",
         reference=step_times,
+        family="loss",
+        place="host",
+        within="sum",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="samples_per_s",
+        formula="samples of this rank in the step / step_time_s",
+        unit="1/s",
+        axes=(),
+        reduction="sum",
+        source="the training loop",
+        reference=per_second,
+        family="loss",
+        place="host",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="tokens_per_s",
+        formula="tokens of this rank in the step / step_time_s",
+        unit="1/s",
+        axes=(),
+        reduction="sum",
+        source="the training loop",
+        reference=per_second,
+        family="loss",
+        place="host",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="data_wait_s",
+        formula="time from asking for the batches of this step until they were there",
+        unit="s",
+        axes=(),
+        reduction="max",
+        source="the training loop",
+        reference=data_wait,
+        family="loss",
+        place="host",
+        within="sum",
+        cost="cheap",
+        level="cheap",
     ),
 )

@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mindpulse.errors import NameTakenError
-from mindpulse.series import SeriesSpec
+from mindpulse.errors import NameTakenError, UsageError
+from mindpulse.series import SeriesSpec, check_tag
+
+PLACES = (
+    "attention", "norm", "ffn", "logits", "router", "gradient", "weight", "optimizer", "loss",
+    "host", "",
+)  # fmt: skip
+WITHIN = ("mean", "max", "sum", "last")
+COSTS = ("cheap", "dear")
+LEVELS = ("cheap", "default", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,16 @@ class Measure:
         axes: axes of its columns, () for one value per step.
         reduction: how ranks are merged: mean, max, min, sum, none.
         source: paper or document that it comes from.
-        reference: the same in NumPy; one value per column.
+        reference: the same in NumPy; one value per column. None for a user's measure without one.
+        family: loss, attention, gradient, weight, activation, optimizer, output, moe, memory; or
+            user.
+        place: where it is taken (`PLACES`); "host" by the training loop, "" from other series.
+        within: how several calls within one optimizer step are merged: mean, max, sum, last.
+        cost: "cheap" is measured on each step by default, "dear" on each tenth.
+        level: the smallest selection that holds it: cheap, default, all.
+
+    Raises:
+        UsageError: the tag cannot be one, or a field has a value that does not exist.
     """
 
     tag: str
@@ -30,7 +47,21 @@ class Measure:
     axes: tuple[str, ...]
     reduction: str
     source: str
-    reference: Callable[..., Any]
+    reference: Callable[..., Any] | None
+    family: str
+    place: str
+    within: str = "mean"
+    cost: str = "dear"
+    level: str = "default"
+
+    def __post_init__(self) -> None:
+        check_tag(self.tag)
+        for field, known in (
+            ("place", PLACES), ("within", WITHIN), ("cost", COSTS), ("level", LEVELS),
+        ):  # fmt: skip
+            value = getattr(self, field)
+            if value not in known:
+                raise UsageError(f"{field} {value!r} of measure {self.tag!r}: use one of {known}")
 
     def spec(self, columns: Iterable[tuple[str, ...]] = ()) -> SeriesSpec:
         """The series of this measure for a model with these columns.
@@ -42,13 +73,18 @@ class Measure:
         """
         return SeriesSpec(
             self.tag,
-            plugin="vector" if self.axes else "scalar",
+            plugin=self._plugin(),
             unit=self.unit,
             axes=self.axes,
             columns=tuple(columns),
             dtype="float32" if self.axes else "float64",
             reduction=self.reduction,
         )
+
+    def _plugin(self) -> str:
+        if "bin" in self.axes:
+            return "histogram"
+        return "vector" if self.axes else "scalar"
 
 
 def index(measures: Iterable[Measure]) -> dict[str, Measure]:
@@ -62,11 +98,14 @@ def index(measures: Iterable[Measure]) -> dict[str, Measure]:
         other = found.setdefault(measure.tag, measure)
         if other is not measure:
             raise NameTakenError(
-                f"measure {measure.tag!r} exists twice: {_place(other)} and {_place(measure)}; "
-                "give one of them another tag"
+                f"measure {measure.tag!r} exists twice: {definition(other)} and "
+                f"{definition(measure)}; give one of them another tag"
             )
     return found
 
 
-def _place(measure: Measure) -> str:
+def definition(measure: Measure) -> str:
+    """Where a measure is defined, "module.qualname"."""
+    if measure.reference is None:
+        return f"one of family {measure.family!r} without a reference"
     return f"{measure.reference.__module__}.{measure.reference.__qualname__}"

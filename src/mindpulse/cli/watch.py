@@ -79,7 +79,7 @@ def allowed_verbs(act: str | None) -> frozenset[str] | None:
 
     Example:
         >>> sorted(allowed_verbs("all")), allowed_verbs(None)
-        (['scale_lr', 'stop'], None)
+        (['burst', 'scale_lr', 'snapshot', 'stop'], None)
     """
     if act is None:
         return None

@@ -13,20 +13,38 @@ STATUSES = ("done", "refused", "expired", "failed")
 MAX_TEXT = 4000
 
 
+MAX_BURST_STEPS = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The open interval that an argument has to lie in."""
+    """What an argument has to be: a number between two bounds, both excluded.
+
+    With `whole` it is a whole number, and both bounds are included.
+    """
 
     low: float
     high: float
+    whole: bool = False
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, float) and self.low < value < self.high
+        if not isinstance(value, float):
+            return False
+        if self.whole:
+            return self.low <= value <= self.high and value.is_integer()
+        return self.low < value < self.high
+
+    def __str__(self) -> str:
+        if self.whole:
+            return f"a whole number from {self.low:g} to {self.high:g}"
+        return f"a number between {self.low:g} and {self.high:g}, both excluded"
 
 
 VERBS: dict[str, dict[str, Bounds]] = {
     "scale_lr": {"factor": Bounds(0.0, 1e3)},
     "stop": {},
+    "burst": {"steps": Bounds(1.0, MAX_BURST_STEPS, whole=True)},
+    "snapshot": {},
 }
 
 
@@ -50,10 +68,7 @@ def check_args(verb: object, args: object) -> dict[str, float]:
     for name, bounds in wanted.items():
         value = number(args[name])
         if value not in bounds:
-            raise UsageError(
-                f"{verb}: {name} is {args[name]!r}, want a number between "
-                f"{bounds.low:g} and {bounds.high:g}, both excluded"
-            )
+            raise UsageError(f"{verb}: {name} is {args[name]!r}, want {bounds}")
         values[name] = float(args[name])
     return values
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mindpulse.catalogue import MEASURES
 from mindpulse.errors import UsageError
 from mindpulse.messages.compare_texts import COMPARE_TEXTS
+from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
 
 LANGUAGES = ("en", "zh")
@@ -57,6 +59,14 @@ CATALOGUE: dict[str, Pair] = {
     "status.failed": ("failed", "失败"),
     "verb.scale_lr": ("multiply the learning rate by {factor}", "将学习率乘以 {factor}"),
     "verb.stop": ("stop the training", "停止训练"),
+    "verb.burst": (
+        "measure everything on each of {steps} steps",
+        "在接下来的 {steps} 步中逐步测量全部指标",
+    ),
+    "verb.snapshot": (
+        "keep the attention maps of one step",
+        "保存一步的注意力图",
+    ),
     "health.no_signal": (
         "too little was recorded to say anything about it",
         "记录的相关数据太少，无法判断",
@@ -108,6 +118,12 @@ CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.item
 for _name, _texts in RULE_TEXTS.items():
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
 
+for _tag, (_tells, _formula) in MEASURE_TEXTS.items():
+    _source = MEASURES[_tag].source
+    CATALOGUE[f"measure.{_tag}.tells"] = _tells
+    CATALOGUE[f"measure.{_tag}.formula"] = (MEASURES[_tag].formula, _formula)
+    CATALOGUE[f"measure.{_tag}.source"] = (_source, SOURCE_TEXTS.get(_source, _source))
+
 
 def text(key: str, lang: str = "en", **values: object) -> str:
     """The text of a key with its placeholders filled.
@@ -141,6 +157,22 @@ def rule_text(rule: str, part: str, lang: str = "en", own: Mapping[str, str] | N
     if rule in RULE_TEXTS:
         return text(f"rule.{rule}.{part}", lang)
     return text("alert.own_rule", lang) if part == "summary" else ""
+
+
+def measure_text(tag: str, part: str, lang: str = "en") -> str:
+    """What a measure of the catalogue is.
+
+    Args:
+        part: "tells" (what it shows), "formula" or "source".
+
+    Raises:
+        UsageError: there is no such measure, part or language.
+
+    Example:
+        >>> measure_text("learning_rate", "source")
+        'the optimizer'
+    """
+    return text(f"measure.{tag}.{part}", lang)
 
 
 def request_text(verb: str, args: Mapping[str, float], lang: str = "en") -> str:

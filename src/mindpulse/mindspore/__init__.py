@@ -1,6 +1,7 @@
 """Probes in a MindSpore training: `TransformerMonitor` for `Model.train`, `attach` for loops."""
 
 from mindpulse.mindspore.callback import TransformerMonitor, attach
+from mindpulse.mindspore.mark import Mark
 from mindpulse.mindspore.monitor import Monitor
 
-__all__ = ["Monitor", "TransformerMonitor", "attach"]
+__all__ = ["Mark", "Monitor", "TransformerMonitor", "attach"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary, ref
 
 import mindspore as ms
@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, ops
 
 from mindpulse.control import Answer, Request
-from mindpulse.mindspore.plant import schedule_probe
+from mindpulse.mindspore.probes.schedule import schedule_probe
 
 
 class Schedule:
@@ -29,8 +29,8 @@ class Schedule:
     def __init__(self, cell: Any, name: str) -> None:
         self.factor = Parameter(Tensor([1.0], ms.float32), f"{name}.factor", requires_grad=False)
         self.used = Parameter(Tensor([0.0], ms.float32), f"{name}.used", requires_grad=False)
-        swap = schedule_probe(cell, self.factor, self.used)
-        self._plain, self._probed = swap.plain, swap.probed
+        self._plain = type(cell)
+        self._probed = schedule_probe(self._plain, self.factor, self.used)
         self._cell = ref(cell)
 
     def on(self) -> None:
@@ -103,18 +103,33 @@ def _multiply(rate: Parameter, factor: float, name: str) -> dict[str, float]:
     return {f"{name}_before": before, f"{name}_after": float(after)}
 
 
+class Sampler(Protocol):
+    """What can measure more densely."""
+
+    def burst(self, steps: int) -> None:
+        """Measures everything on each of the next steps."""
+
+    def snapshot(self) -> None:
+        """Keeps the attention maps of the next step."""
+
+
 class Actions:
     """The verbs of a training; `carry_out` turns a request into its answer."""
 
-    def __init__(self, rank: int, attempt: int, learning_rate: LearningRate | None) -> None:
+    def __init__(
+        self, rank: int, attempt: int, learning_rate: LearningRate | None, sampler: Sampler
+    ) -> None:
         self.rank = rank
         self.attempt = attempt
         self.learning_rate = learning_rate
+        self.sampler = sampler
         self.stop_asked = False
         self._verbs: dict[
             str, Callable[[Mapping[str, float]], tuple[str, str, dict[str, float]]]
         ] = {
             "scale_lr": self._scale_lr,
+            "burst": self._burst,
+            "snapshot": self._snapshot,
             "stop": self._stop,
         }
 
@@ -152,18 +167,40 @@ class Actions:
         detail = "; ".join(f"{n} {told[n + '_before']:.6g} -> {told[a]:.6g}" for n, a in pairs)
         return "done", detail, told
 
+    def _burst(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
+        steps = int(args["steps"])
+        self.sampler.burst(steps)
+        return "done", f"everything is measured on each of the next {steps} steps", {}
+
+    def _snapshot(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
+        self.sampler.snapshot()
+        return "done", "the attention maps of the next step are kept", {}
+
     def _stop(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
         self.stop_asked = True
         return "done", "the training stops after this step", {}
 
 
-def find_learning_rate(optimizer: Any) -> LearningRate:
-    """The learning rates of an optimizer; without any where it has none that we know."""
+def find_learning_rates(optimizers: Sequence[Any]) -> LearningRate:
+    """The learning rates of all optimizers, one per group; those that we do not know are left out.
+
+    Constants come before schedules.
+    """
+    found = [_learning_rate(optimizer) for optimizer in optimizers]
+    return LearningRate(
+        tuple(rate for part in found for rate in part.constants),
+        tuple(schedule for part in found for schedule in part.schedules),
+    )
+
+
+def _learning_rate(optimizer: Any) -> LearningRate:
     rate = getattr(optimizer, "learning_rate", None)
     groups = getattr(optimizer, "param_groups", None)
     if rate is None and isinstance(groups, list):
         rate = [group.get("lr") for group in groups]
-    found = list(rate) if isinstance(rate, (tuple, list, ms.ParameterTuple)) else [rate]
+    several = isinstance(rate, (tuple, list, ms.ParameterTuple, ms.nn.CellList))
+    # With groups there is one entry per parameter, the same object for each of a group.
+    found = list({id(x): x for x in (rate if several else [rate])}.values())
     constants = tuple(x for x in found if isinstance(x, Parameter))
     schedules = tuple(schedule_of(x) for x in found if isinstance(x, ms.nn.Cell))
     return LearningRate(constants, schedules)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mindspore.train import Callback
 
 from mindpulse.mindspore.monitor import Monitor
-from mindpulse.mindspore.planting import Options
-from mindpulse.mindspore.structure import Place, find_optimizer
+from mindpulse.mindspore.planting import Globs, Options
+from mindpulse.mindspore.probe_table import ProbeTable
+from mindpulse.mindspore.structure import find_optimizers
 
 
 class TransformerMonitor(Callback):  # type: ignore[misc]
@@ -22,15 +24,24 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
     Args:
         summary_dir: the run folder; a second training into it becomes the run's next attempt.
         flush_interval: seconds between two writes; one second while a watcher is present.
-        attention_every: steps between two measurements of attention. In graph mode an interval
-            above 1
-            compiles the step twice (once with these probes, once without); 1 compiles once.
+        measures: "cheap", "default" or "all", or names of families and tags (docs/measures.md).
+        interval: steps between two measurements: a number for all dear measures (10 without it), or
+            one for each family or tag named, as {"attention": 5, "ffn_histogram": 100}. In graph
+            mode each different interval costs one more compilation of the step; 1 for all costs
+            none.
         snapshot_every: steps between two attention maps; 0 for none.
-        include, exclude: globs over the paths of the softmaxes ("encoder.*").
+        snapshot_side: a map keeps that many queries and keys of the first sample.
+        include, exclude: one glob or several over the paths in the model ("encoder.*").
+        pad_id: id of the padding token, for attn_padding_mass.
+        max_overhead: a share of the time, as 0.02, that the monitor keeps to by measuring less
+            often.
         capacity: rows kept on the device between two drains.
         rank: number of this process; None takes RANK_ID.
         mirror: "tensorboard", "mindspore" or both: event files for TensorBoard or MindInsight,
             written live in a folder of that name in the run.
+
+    Raises:
+        UsageError: an argument cannot be used; the message quotes it.
 
     Example:
         >>> from mindpulse.mindspore import TransformerMonitor
@@ -42,10 +53,14 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         summary_dir: str | os.PathLike[str] = "./summary",
         flush_interval: float = 120.0,
         *,
-        attention_every: int = 10,
+        measures: str | Sequence[str] = "default",
+        interval: int | Mapping[str, int] | None = None,
         snapshot_every: int = 100,
-        include: str = "*",
-        exclude: str = "",
+        snapshot_side: int = 64,
+        include: Globs = "*",
+        exclude: Globs = "",
+        pad_id: int | None = None,
+        max_overhead: float | None = None,
         capacity: int = 64,
         rank: int | None = None,
         mirror: str | Iterable[str] = (),
@@ -54,15 +69,20 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         self.mirror = mirror
         self.summary_dir = summary_dir
         self.flush_interval = flush_interval
-        self.options = Options(attention_every, snapshot_every, include, exclude, capacity)
+        self.options = Options(
+            measures, interval, snapshot_every, snapshot_side, include, exclude, pad_id,
+            max_overhead, capacity,
+        )  # fmt: skip
         self.rank = rank
         self.monitor: Monitor | None = None
         self._next_step = 1
+        self._ended_at: float | None = None
+        self._evaluation: Any = None
 
     @property
-    def probes(self) -> list[Place]:
+    def probes(self) -> ProbeTable:
         """The places found in the model, planted or not, with the reason; empty before training."""
-        return self.monitor.probes if self.monitor is not None else []
+        return self.monitor.probes if self.monitor is not None else ProbeTable()
 
     def on_train_begin(self, run_context: Any) -> None:
         """Plants the probes; MindSpore compiles at the first step, after this."""
@@ -70,7 +90,7 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         train_cell = params["train_network"]
         self.monitor = Monitor(
             params["network"] if params.get("network") is not None else train_cell,
-            find_optimizer(train_cell),
+            find_optimizers(train_cell),
             summary_dir=self.summary_dir,
             flush_interval=self.flush_interval,
             options=self.options,
@@ -80,10 +100,28 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
             mirror=self.mirror,
         )
 
+    def on_train_step_begin(self, run_context: Any) -> None:
+        """The data is here: since the end of the step before, the training waited for it."""
+        if self.monitor is not None and self._ended_at is not None:
+            self.monitor.waited(time.monotonic() - self._ended_at)
+
     def on_train_step_end(self, run_context: Any) -> None:
         """Counts the step; asks MindSpore to stop where the watcher asked for it."""
         if self.monitor is not None and self.monitor.step():
             run_context.request_stop()
+        self._ended_at = time.monotonic()
+
+    def on_eval_begin(self, run_context: Any) -> None:
+        """Takes the probes out: what evaluation computes is no training."""
+        if self.monitor is not None:
+            self._evaluation = self.monitor.paused()
+            self._evaluation.__enter__()
+
+    def on_eval_end(self, run_context: Any) -> None:
+        """Puts the probes back."""
+        if self._evaluation is not None:
+            self._evaluation.__exit__(None, None, None)
+            self._evaluation = self._ended_at = None
 
     def on_train_end(self, run_context: Any) -> None:
         """Writes what is left and takes the probes out."""
@@ -98,10 +136,14 @@ def attach(
     *,
     summary_dir: str | os.PathLike[str] = "./summary",
     flush_interval: float = 120.0,
-    attention_every: int = 10,
+    measures: str | Sequence[str] = "default",
+    interval: int | Mapping[str, int] | None = None,
     snapshot_every: int = 100,
-    include: str = "*",
-    exclude: str = "",
+    snapshot_side: int = 64,
+    include: Globs = "*",
+    exclude: Globs = "",
+    pad_id: int | None = None,
+    max_overhead: float | None = None,
     capacity: int = 64,
     train_cell: Any = None,
     rank: int | None = None,
@@ -113,13 +155,16 @@ def attach(
 
     Args:
         net: the model, any `nn.Cell`.
-        optimizer: the optimizer that the loop calls.
-        train_cell: the cell that one step calls in graph mode, if there is one: then attention is
-            thinned there
-            too. Under `@jit` it is measured on every step.
+        optimizer: the optimizer that the loop calls; a list where it calls several, in the order
+            in which it calls them.
+        train_cell: the cell that one step calls in graph mode, if there is one: then dear measures
+            are thinned there too. Under `@jit` use `monitor.jit(step)` for that.
         first_step: number of the first step, above 1 when a training goes on from a checkpoint.
-        summary_dir, flush_interval, attention_every, snapshot_every, include, exclude, capacity,
-            rank, mirror: as for `TransformerMonitor`.
+        summary_dir, flush_interval, measures, interval, snapshot_every, snapshot_side, include,
+            exclude, pad_id, max_overhead, capacity, rank, mirror: as for `TransformerMonitor`.
+
+    Raises:
+        UsageError: an argument cannot be used; the message quotes it.
 
     Example:
         >>> # monitor = attach(net, optimizer)
@@ -134,9 +179,12 @@ def attach(
         optimizer,
         summary_dir=summary_dir,
         flush_interval=flush_interval,
-        options=Options(attention_every, snapshot_every, include, exclude, capacity),
+        options=Options(
+            measures, interval, snapshot_every, snapshot_side, include, exclude, pad_id,
+            max_overhead, capacity,
+        ),
         train_cell=train_cell,
         rank=rank,
         first_step=first_step,
         mirror=mirror,
-    )
+    )  # fmt: skip

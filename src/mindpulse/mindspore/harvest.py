@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindpulse.catalogue import MEASURES
-from mindpulse.mindspore.planting import AttentionProbe, Planted
-from mindpulse.mindspore.ring import Reading
+from mindpulse.catalogue.layers import first_to_last, numbered_layers
+from mindpulse.mindspore.planting import Planted, known_measures
+from mindpulse.mindspore.ring import Reading, Table
+from mindpulse.mindspore.sites import Columns, Piece, Site
 from mindpulse.series import Rows, SeriesSpec
-
-TRAIN_LOSS = MEASURES["train_loss"].spec()
-STEP_TIME = MEASURES["step_time_s"].spec()
-GRAD_NORM = MEASURES["grad_norm"].spec()
 
 WallTimes = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 Harvested = list[tuple[SeriesSpec, Rows]]
@@ -33,8 +30,7 @@ class Harvest:
         next_step: the first step that was not read yet.
         lost: steps that the ring had overwritten before they were read.
         last_sampled: the last step that attention was measured on; 0 for none.
-        unasked: whether attention was measured on a step on which it should not be.
-        shapes: slot -> (heads, queries, keys) of each attention probe that ran.
+        unasked: whether a probe ran on a step whose variant does not have it.
     """
 
     def __init__(self, planted: Planted, first_step: int) -> None:
@@ -43,9 +39,8 @@ class Harvest:
         self.lost = 0
         self.last_sampled = 0
         self.unasked = False
-        self.shapes: dict[str, tuple[int, int, int]] = {}
-        names = [(name,) for name in planted.parameters]
-        self._gradient_spec = MEASURES["grad_norm_param"].spec(names)
+        self._trains_in_training_mode = False
+        self._measures = known_measures()
 
     def take(self, reading: Reading, wall_times: WallTimes) -> Harvested:
         """Rows of all steps that were finished since the last call."""
@@ -55,91 +50,99 @@ class Harvest:
         oldest = max(first, reading.counter - self.planted.ring.capacity)
         self.lost += oldest - first
         self.next_step = last + 1
-        found: Harvested = []
-        found += self._loss(reading, first, last, wall_times)
-        found += self._gradients(reading, first, last, wall_times)
-        found += self._learning_rates(reading, first, last, wall_times)
-        found += self._attention(reading, first, last, wall_times)
-        return found
-
-    def _loss(self, reading: Reading, first: int, last: int, wall_times: WallTimes) -> Harvested:
-        if not self.planted.has_loss:
-            return []
-        steps, values = reading.rows_of("loss", first, last)
-        return [_rows(TRAIN_LOSS, steps, values, wall_times)]
-
-    def _gradients(
-        self, reading: Reading, first: int, last: int, wall_times: WallTimes
-    ) -> Harvested:
-        steps, values = reading.rows_of("optimizer", first, last)
-        squares = 2.0 * values[:, : len(self.planted.parameters)].astype(np.float64)
-        total = np.sqrt(squares.sum(axis=1, keepdims=True))
+        tables = {
+            site.slot.name: reading.rows_of(site.slot, first, last) for site in self.planted.sites
+        }
+        tables = self._only_training(tables)
+        found: dict[str, list[tuple[NDArray[np.int64], Piece]]] = {}
+        for site in self.planted.sites:
+            table = tables[site.slot.name]
+            if len(table.steps):
+                self._saw(site, table)
+            for piece in site.decode(table):
+                found.setdefault(piece.tag, []).append((table.steps, piece))
+        self._derive(found)
+        self.planted.density.forget(self.next_step)
         return [
-            _rows(GRAD_NORM, steps, total, wall_times),
-            _rows(self._gradient_spec, steps, np.sqrt(squares), wall_times),
+            (spec, rows)
+            for tag in self.planted.intervals
+            if tag in found
+            for spec, rows in self._rows(tag, found[tag], wall_times)
         ]
 
-    def _learning_rates(
-        self, reading: Reading, first: int, last: int, wall_times: WallTimes
+    def _only_training(self, tables: dict[str, Table]) -> dict[str, Table]:
+        """Leaves out what was measured outside training mode, in a training that uses the mode.
+
+        The optimizer's rows do not tell: they are always of training.
+        """
+        forward = [s.slot.name for s in self.planted.sites if s.place.kind in _FORWARD]
+        if any(tables[name].training.any() for name in forward):
+            self._trains_in_training_mode = True
+        if self._trains_in_training_mode:
+            for name in forward:
+                tables[name] = tables[name][tables[name].training]
+        return tables
+
+    def _saw(self, site: Site, table: Table) -> None:
+        if not site.ran and site.place.kind == "attention":
+            # Layers are numbered as they run: a twin that never does must not leave a gap.
+            ran = (other.ran and other.place.kind == "attention" for other in self.planted.sites)
+            site.label = str(sum(ran))
+        site.ran = True
+        variants = self.planted.variants
+        chosen = [variants.chosen(int(step)) for step in table.steps]
+        if any(tier is not None and tier < site.tier for tier in chosen):
+            self.unasked = True
+        if site.place.kind == "attention":
+            self.last_sampled = max(self.last_sampled, int(table.steps[-1]))
+
+    def _derive(self, found: dict[str, list[tuple[NDArray[np.int64], Piece]]]) -> None:
+        """Global norm and ratio of layers, from the norms of all parameters."""
+        parts = found.get("grad_norm_param")
+        if not parts:
+            return
+        steps, values, columns = _side_by_side(parts)
+        total = np.sqrt(np.square(values).sum(axis=1, keepdims=True))
+        found["grad_norm"] = [(steps, Piece("grad_norm", (), total))]
+        names = [name for (name,) in columns]
+        if len(numbered_layers(names)) > 1:
+            ratios = first_to_last(names, values)[:, None]
+            found["grad_norm_ratio"] = [(steps, Piece("grad_norm_ratio", (), ratios))]
+
+    def _rows(
+        self, tag: str, parts: list[tuple[NDArray[np.int64], Piece]], wall_times: WallTimes
     ) -> Harvested:
-        steps, values = reading.rows_of("optimizer", first, last)
-        rates = values[:, len(self.planted.parameters) :]
-        if not rates.shape[1]:
+        steps, values, columns = _side_by_side(parts)
+        due = self.planted.density.due_rows(tag, steps)
+        if not due.any():
             return []
-        return [_rows(_rate_spec(rates.shape[1]), steps, rates, wall_times)]
+        steps, values = steps[due], values[due]
+        spec = self._spec(tag, columns)
+        return [(spec, Rows(steps, wall_times(steps), np.array(values, spec.dtype)))]
 
-    def _attention(
-        self, reading: Reading, first: int, last: int, wall_times: WallTimes
-    ) -> Harvested:
-        tables = [(p, *reading.rows_of(p.slot, first, last)) for p in self.planted.attention]
-        for probe, steps, values in tables:
-            if len(steps):
-                heads, queries, keys = (int(size) for size in values[-1, :3])
-                self.shapes[probe.slot] = (heads, queries, keys)
-        tables = [table for table in tables if table[0].slot in self.shapes]
-        sampled = np.unique(
-            np.concatenate([steps for _, steps, _ in tables] or [np.empty(0, np.int64)])
-        )
-        if not len(sampled):
-            return []
-        self.last_sampled = int(sampled[-1])
-        every = self.planted.thinning.every
-        self.unasked = self.unasked or not all(every(int(step)) for step in sampled)
-        probes = [probe for probe, _, _ in tables]
-        found: Harvested = []
-        for tag, half in (("attn_focus", 0), ("attn_entropy", 1)):
-            parts = [self._heads_of(table, sampled, half) for table in tables]
-            spec = self._attention_spec(tag, probes)
-            found.append(_rows(spec, sampled, np.concatenate(parts, axis=1), wall_times))
-        return found
-
-    def _heads_of(
-        self,
-        table: tuple[AttentionProbe, NDArray[np.int64], NDArray[np.float32]],
-        sampled: NDArray[np.int64],
-        half: int,
-    ) -> NDArray[np.float32]:
-        """(sampled, heads) of one layer; NaN where the layer sat a step out."""
-        probe, steps, values = table
-        heads, start = self.shapes[probe.slot][0], 3 + half * probe.cap
-        out = np.full((len(sampled), heads), np.nan, np.float32)
-        out[np.isin(sampled, steps)] = values[:, start : start + heads]
-        return out
-
-    def _attention_spec(self, tag: str, probes: list[AttentionProbe]) -> SeriesSpec:
-        columns = [(p.layer, str(h)) for p in probes for h in range(self.shapes[p.slot][0])]
-        return MEASURES[tag].spec(columns)
+    def _spec(self, tag: str, columns: Columns) -> SeriesSpec:
+        measure = self._measures[tag]
+        if columns and not measure.axes:  # learning rates of several groups
+            spec = measure.spec()
+            return replace(spec, plugin="vector", axes=("group",), columns=columns)
+        return measure.spec(columns)
 
 
-def _rate_spec(groups: int) -> SeriesSpec:
-    spec = MEASURES["learning_rate"].spec()
-    if groups == 1:
-        return spec
-    columns = tuple((str(group),) for group in range(groups))
-    return replace(spec, plugin="vector", axes=("group",), columns=columns)
+_FORWARD = ("attention", "norm", "ffn", "logits", "router", "loss")
 
 
-def _rows(
-    spec: SeriesSpec, steps: NDArray[np.int64], values: NDArray[Any], wall_times: WallTimes
-) -> tuple[SeriesSpec, Rows]:
-    return spec, Rows(steps, wall_times(steps), np.array(values, spec.dtype))
+def _side_by_side(
+    parts: list[tuple[NDArray[np.int64], Piece]],
+) -> tuple[NDArray[np.int64], NDArray[Any], Columns]:
+    """Steps (T,), values (T, W) and columns of all sites; NaN where a site sat a step out."""
+    if len(parts) == 1:
+        steps, piece = parts[0]
+        return steps, piece.values, piece.columns
+    steps = np.unique(np.concatenate([steps for steps, _ in parts]))
+    columns = tuple(column for _, piece in parts for column in piece.columns)
+    values = []
+    for own, piece in parts:
+        part = np.full((len(steps), piece.values.shape[1]), np.nan, piece.values.dtype)
+        part[np.isin(steps, own)] = piece.values
+        values.append(part)
+    return steps, np.concatenate(values, axis=1), columns

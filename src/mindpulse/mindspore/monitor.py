@@ -1,4 +1,4 @@
-"""The training side of MindPulse: drains the ring, hands rows to the recorder, obeys requests."""
+"""The training side of MindPulse: plants, drains now and then, obeys requests, cleans up."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mindpulse.catalogue.selection import tags_of
 from mindpulse.control import Agenda, Answer, ControlLog, Message
 from mindpulse.mindspore.actions import Actions
+from mindpulse.mindspore.draining import Call, Drain
 from mindpulse.mindspore.environment import fingerprint, rank_of_process
 from mindpulse.mindspore.guard import Guard
-from mindpulse.mindspore.harvest import STEP_TIME, TRAIN_LOSS, Harvest, WallTimes
-from mindpulse.mindspore.planting import Options, Planted, plant_all
+from mindpulse.mindspore.planting import Options, Planted, known_measures, plant_all
+from mindpulse.mindspore.probe_table import ProbeTable
 from mindpulse.mindspore.snapshots import Snapshots
-from mindpulse.mindspore.structure import Place
+from mindpulse.mindspore.variants import jitted
 from mindpulse.recorder import Recorder
-from mindpulse.series import Rows
+from mindpulse.schedule import Budget, whole_steps
 
 log = logging.getLogger("mindpulse")
 DRAIN_INTERVAL_S = 1.0
 CONTROL_INTERVAL_S = 0.2
-MAX_FAILURES = 10  # after so many a monitor takes itself out: it must not cost time for nothing
+MAX_FAILURES = 30  # after so many a monitor takes itself out: it must not cost time for nothing
+EARLY_DRAINS = (2, 4, 8, 16)  # calls after which the ring is read, to see what really runs
+Item = TypeVar("Item")
 
 
 class Monitor:
@@ -37,9 +39,10 @@ class Monitor:
     `problem`, logs it once, and does nothing: the training runs as if it were not there.
 
     Attributes:
-        probes: the places found in the model, planted or not, with the reason.
+        probes: the places found in the model, planted or not, with the reason; prints as a table.
         problem: why this monitor does nothing (any more); "" for one that works.
         directory: folder of this rank's files; None where there is a problem.
+        steps_seen: how often `step` was called.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Monitor:
     ) -> None:
         self.problem = ""
         self.directory: Any = None
-        self.probes: list[Place] = []
+        self.probes = ProbeTable()
         self.steps_seen = 0
         self._last_error = ""
         self._planted: Planted | None = None
@@ -66,16 +69,19 @@ class Monitor:
         self._first_step = first_step
         self._mirror = mirror
         self._closed = False
+        self._stop_asked = False
+        optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
         start = partial(
-            self._start, net, optimizer, summary_dir, flush_interval, options, train_cell, rank
-        )
+            self._start, net, [x for x in optimizers if x is not None], summary_dir,
+            flush_interval, options, train_cell, rank,
+        )  # fmt: skip
         if not self._guard("starting MindPulse", start):
             self._give_up()
 
     def _start(
         self,
         net: Any,
-        optimizer: Any,
+        optimizers: Sequence[Any],
         summary_dir: str | os.PathLike[str],
         flush_interval: float,
         options: Options,
@@ -91,45 +97,153 @@ class Monitor:
             mirror=self._mirror,
         )
         self.directory = self._recorder.directory
-        planted = plant_all(net, optimizer, train_cell, self._first_step, options, self._guard)
+        planted = plant_all(
+            net, optimizers, train_cell, self._first_step, options, self._guard, self._saw_batch
+        )
         self._planted = planted
-        planted.thinning.step = self._next_step
         planted.ring.read()  # compiles what a drain runs, before the first step
-        self.probes = planted.places
-        self._harvest = Harvest(planted, self._first_step)
-        self._snapshots = Snapshots(planted.attention, options.snapshot_every, self._recorder)
-        self._capacity = options.capacity
+        self._drain_all: Drain = Drain(planted, self._recorder, self._first_step)
+        planted.variants.step = self._drain_all.next_step
+        self.probes = ProbeTable(planted.places)
+        self._snapshots = Snapshots(planted.sites, options.snapshot_every, self._recorder)
+        self._budget = Budget(options.max_overhead) if options.max_overhead is not None else None
         attempt = self._recorder.attempt
-        self._actions = Actions(rank, attempt, planted.learning_rate)
+        self._actions = Actions(rank, attempt, planted.learning_rate, self)
         self._agenda = Agenda(rank, attempt)
         self._control = ControlLog(summary_dir)
         self._inbox: deque[Message] = deque()
         self._outbox: deque[Answer] = deque()
         self._recorder.every(CONTROL_INTERVAL_S, self._exchange)
-        self._losses: list[tuple[int, Any]] = []
-        self._clocks: deque[float] = deque(maxlen=options.capacity)
         self._drained_at = self._ended_at = time.monotonic()
-        self._times: list[tuple[int, float, float]] = []
-        self._checked_variants = False
+        self._host_s = 0.0
+        self._wait_s: float | None = None
+        self._batch: tuple[int | None, int | None] = (None, None)
+        self._checked = False
         self._recorder.note("start", step=self._first_step)  # what this attempt supersedes
-        self._note_probes()
+        for place in self.probes:
+            self._note_probe(place)
+        log.info("MindPulse watches this training:\n%s", self.probes)
 
-    def step(self, loss: Any = None) -> bool:
+    # -- what the training loop calls ---------------------------------------------------------
+
+    def step(
+        self,
+        loss: Any = None,
+        *,
+        overflow: Any = None,
+        loss_scale: Any = None,
+        samples: int | None = None,
+        tokens: int | None = None,
+    ) -> bool:
         """Marks the end of an optimizer step; call it once after each.
 
+        Tensors are kept, not read: nothing waits for the device here.
+
         Args:
-            loss: the loss of the step, a Tensor or a number. A Tensor is kept, not read: nothing
-                waits for the device here. Not needed where a training cell was given.
+            loss: the loss of the step, a Tensor or a number. Not needed where a training cell was
+                given.
+            overflow: whether the optimizer was not called because gradients overflowed; for loops
+                of one's own with a loss scaler.
+            loss_scale: the loss scale of the step.
+            samples, tokens: in the batch, for the throughput; where the step's inputs are seen (a
+                training cell, `jit`) they are counted.
 
         Returns:
             True once a stop was asked for: leave the loop, then `close()`.
         """
         if self.problem or self._closed:
-            return False
-        self._guard("the monitor's step", lambda: self._step(loss))
+            return self._stop_asked
+        self._guard(
+            "the monitor's step", lambda: self._step(loss, overflow, loss_scale, samples, tokens)
+        )
         if self._guard.failures >= MAX_FAILURES:
             self._give_up()
-        return self._actions.stop_asked
+        return self._stop_asked
+
+    def jit(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A step function as a graph, like `ms.jit`, in which dear measures are thinned.
+
+        Args:
+            function: the step as plain Python, or already under `ms.jit`.
+
+        Example:
+            >>> # train_step = monitor.jit(train_step)
+        """
+        planted = self._planted
+        if planted is None or self.problem:
+            import mindspore as ms
+
+            return ms.jit(function)  # type: ignore[no-any-return]
+        planted.chooses_itself = True
+        return jitted(function, planted.variants, self._guard, planted.remove, self._saw_batch)
+
+    def timed(self, batches: Iterable[Item]) -> Iterator[Item]:
+        """The same batches, while the time spent on waiting for them is measured (data_wait_s)."""
+        iterator = iter(batches)
+        while True:
+            before = time.monotonic()
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            self.waited(time.monotonic() - before)
+            yield batch
+
+    def waited(self, seconds: float) -> None:
+        """Tells how long the next step waited for its data."""
+        self._wait_s = seconds
+
+    def paused(self) -> AbstractContextManager[None]:
+        """The model without any probe as long as the block runs: for evaluation in one's own loop.
+
+        Example:
+            >>> # with monitor.paused():
+            >>> #     accuracy = evaluate(net)
+        """
+        if self._planted is None or self.problem or self._closed:
+            return nullcontext()
+        return self._planted.variants.pause()
+
+    def set_interval(self, name: str, steps: int) -> None:
+        """Measures a family or a tag each `steps` steps from the next step on.
+
+        Nothing is compiled anew: the step's variants stay what they are.
+
+        Raises:
+            UsageError: it is not measured in this run, or the number is not a whole one from 1 up.
+        """
+        tags = tags_of(name, known_measures())
+        if self._planted is not None and not self.problem:
+            self._planted.density.set(tags, steps, self._next_step())
+            self._choose()
+            self._note("interval", name=name, steps=steps)
+
+    def burst(self, steps: int) -> None:
+        """Measures everything on each of the next steps.
+
+        Raises:
+            UsageError: the number is not a whole one from 1 up.
+        """
+        whole_steps("burst", steps)
+        if self._planted is not None and not self.problem:
+            self._planted.density.burst(self._next_step(), steps)
+            self._choose()
+            self._note("burst", steps=steps)
+
+    def snapshot(self) -> None:
+        """Keeps the attention maps of the next step."""
+        if self._planted is not None and not self.problem:
+            self._planted.density.burst(self._next_step(), 1)
+            self._choose()
+            self._snapshots.want(self._next_step())
+
+    @property
+    def device_bytes(self) -> int:
+        """Memory that the probes' rows and maps take on the device."""
+        if self._planted is None:
+            return 0
+        maps = [site.map for site in self._planted.sites if site.map is not None]
+        return self._planted.ring.device_bytes + sum(4 * int(x.size) for x in maps)
 
     def drain(self) -> None:
         """Hands everything measured so far to the recorder, now."""
@@ -147,7 +261,8 @@ class Monitor:
             return
         self.drain()
         if self._planted is not None and not self.problem:
-            self._guard("the last snapshot", lambda: self._snapshots.take(self._harvest))
+            harvest = self._drain_all.harvest
+            self._guard("the last snapshot", lambda: self._snapshots.take(harvest.last_sampled))
             self._guard("removing the probes", self._planted.remove)
             self._guard("telling which probes never ran", self._tell_silent_probes)
         self._closed = True
@@ -164,33 +279,82 @@ class Monitor:
     # -- one step -----------------------------------------------------------------------------
 
     def _next_step(self) -> int:
-        return self._first_step + self.steps_seen
+        return self._drain_all.next_step()
 
-    def _step(self, loss: Any) -> None:
+    def _saw_batch(self, inputs: tuple[Any, ...]) -> None:
+        """Counts what is in a batch: its first axis, and the tokens of its first table of ids."""
+        shapes = [tuple(x.shape) for x in inputs if getattr(x, "shape", ())]
+        samples = shapes[0][0] if shapes else None
+        ids = (x.shape for x in inputs if len(getattr(x, "shape", ())) == 2 and _is_whole(x))
+        shape = next(ids, None)
+        self._batch = (samples, shape[0] * shape[1] if shape is not None else None)
+
+    def _step(
+        self, loss: Any, overflow: Any, loss_scale: Any, samples: int | None, tokens: int | None
+    ) -> None:
         now = time.monotonic()
-        step = self._next_step()
+        drain, planted = self._drain_all, self._planted
+        assert planted is not None
+        step = drain.next_step()
+        seconds = now - self._ended_at
+        seen_samples, seen_tokens = self._batch
         self.steps_seen += 1
-        wall_time = time.time()
-        self._clocks.append(wall_time)
-        self._times.append((step, wall_time, now - self._ended_at))
-        self._ended_at = now
-        if loss is not None:
-            self._losses.append((step, loss))
-        if self._must_drain(step, now):
+        drain.add(
+            Call(
+                self._first_step + self.steps_seen - 1, time.time(), seconds, self._wait_s,
+                samples if samples is not None else seen_samples,
+                tokens if tokens is not None else seen_tokens,
+                loss, overflow, loss_scale,
+            )
+        )  # fmt: skip
+        self._wait_s = None
+        if overflow is not None:
+            planted.ring.skip(overflow)
+        self._keep_budget(step, seconds)
+        waited = 0.0
+        if self._must_drain(now):
             self._drain()
-        self._thin()
-        self._obey(step + 1)
+            waited = drain.read_s
+        self._choose()
+        self._obey(drain.next_step())
+        self._ended_at = now
+        self._host_s = max(0.0, time.monotonic() - now - waited)
 
-    def _must_drain(self, step: int, now: float) -> bool:
-        waiting = step - self._harvest.next_step + 1
-        return waiting >= self._capacity // 2 or now - self._drained_at >= DRAIN_INTERVAL_S
-
-    def _thin(self) -> None:
+    def _choose(self) -> None:
         """Chooses the variant of the next step where no training cell does it for us."""
         planted = self._planted
-        if planted is None or planted.chooses_itself or not planted.thinning.thins:
+        if planted is not None and not planted.chooses_itself:
+            planted.variants.choose()
+
+    def _must_drain(self, now: float) -> bool:
+        return (
+            self._drain_all.waiting >= self._planted_capacity() // 2
+            or now - self._drained_at >= DRAIN_INTERVAL_S
+            or self.steps_seen in EARLY_DRAINS
+        )
+
+    def _planted_capacity(self) -> int:
+        assert self._planted is not None
+        return self._planted.ring.capacity
+
+    def _keep_budget(self, step: int, seconds: float) -> None:
+        """Thins the dear measures out where they cost more than the user allows."""
+        budget, planted = self._budget, self._planted
+        assert planted is not None
+        tier = planted.variants.chosen(step)
+        if budget is None or tier is None or self.steps_seen < 3:  # compilation is no cost of ours
             return
-        planted.thinning.choose()
+        burst = planted.density.bursting(step)
+        if budget.add(tier, seconds, self._host_s, burst=burst):
+            planted.density.stretch(budget.factor, step + 1)
+            share = budget.share
+            self._note("budget", factor=budget.factor, share=share, allowed=budget.max_overhead)
+            log.info(
+                "dear measures now run on each %d-fold of their interval: the monitor took %s of "
+                "the time, allowed is %.3g",
+                budget.factor, "an unknown share" if share is None else f"{share:.3g}",
+                budget.max_overhead,
+            )  # fmt: skip
 
     def _obey(self, next_step: int) -> None:
         while self._inbox:
@@ -204,81 +368,48 @@ class Monitor:
         for request in expired:
             why = f"step {next_step} is past expires_step {request.expires_step}"
             self._outbox.append(self._actions.answer(request, next_step, now, "expired", why))
+        self._stop_asked = self._stop_asked or self._actions.stop_asked
 
     # -- draining -----------------------------------------------------------------------------
 
     def _drain(self) -> None:
         assert self._planted is not None
-        assert self._recorder is not None
         self._drained_at = time.monotonic()
-        reading = self._planted.ring.read()
-        lost_before = self._harvest.lost
-        wall_times = self._wall_times(reading.counter)
-        for spec, rows in self._harvest.take(reading, wall_times):
-            if len(rows):
-                self._recorder.write(spec, rows)
-        if self._harvest.lost > lost_before:
-            self._recorder.note("steps_lost", count=self._harvest.lost - lost_before)
-        shift = reading.counter - self._next_step() if self._optimizer_ran(reading.counter) else 0
-        self._write_losses(shift, wall_times)
-        self._write_times(shift)
-        self._find_fixed_variant(reading.counter)
-        self._snapshots.offer(self._harvest)
+        self._drain_all()
+        self._check_what_runs()
+        self._snapshots.offer(self._drain_all.harvest.last_sampled)
 
-    def _optimizer_ran(self, counter: int) -> bool:
-        """False, and told once, where steps went by and the optimizer's probe saw none of them."""
-        if counter > self._first_step or self.steps_seen < 2:
-            return True
-        for place in self.probes:
-            if place.kind == "optimizer" and place.state == "planted":
-                place.state = "never ran"
-                place.reason = "planted, but never ran: attach before the step is first compiled"
-                log.warning("the optimizer's probe was %s", place.reason)
+    def _check_what_runs(self) -> None:
+        """Finds out what MindSpore silently ignored, from what the first steps left behind."""
+        planted, drain = self._planted, self._drain_all
+        assert planted is not None
+        if self.steps_seen >= 2 and drain.counter == self._first_step and not self._checked:
+            self._tell_silent(
+                [place for place in self.probes if place.kind == "optimizer"],
+                "planted, but never ran: attach before the step is first compiled",
+            )
+        harvest = drain.harvest
+        if harvest.unasked and not planted.chooses_itself and not planted.variants.fixed:
+            # A jit function keeps the probes it was compiled with: swapping is then in vain.
+            planted.variants.fixed = True
+            planted.variants.set(planted.variants.count - 1)
+        if drain.counter - self._first_step >= 2 and not self._checked:
+            self._checked = True
+            self._tell_silent_probes()
+
+    def _tell_silent_probes(self) -> None:
+        assert self._planted is not None
+        if self._drain_all.counter > self._first_step:
+            silent = [site.place for site in self._planted.sites if not site.ran]
+            self._tell_silent(silent, "planted, but the step never came by here")
+        self.probes.ran([site.place for site in self._planted.sites if site.ran])
+
+    def _tell_silent(self, places: Iterable[Any], reason: str) -> None:
+        for place in places:
+            if place.state == "planted":
+                place.state, place.reason = "never ran", reason
+                log.warning("the probe %s was %s", place.path, reason)
                 self._note_probe(place)
-        return False
-
-    def _wall_times(self, counter: int) -> WallTimes:
-        """Wall times of ring steps: the last finished one ended when `step` was last called."""
-        clocks = np.array(self._clocks or [time.time()])
-
-        def of(steps: NDArray[np.int64]) -> NDArray[np.float64]:
-            back = np.clip(counter - 1 - steps, 0, len(clocks) - 1)
-            found: NDArray[np.float64] = clocks[len(clocks) - 1 - back]
-            return found
-
-        return of
-
-    def _write_losses(self, shift: int, wall_times: WallTimes) -> None:
-        """Losses given to `step`; `shift`: how far optimizer steps are off the calls of `step`."""
-        assert self._recorder is not None
-        if not self._losses:
-            return
-        numbers = [float(x.asnumpy() if hasattr(x, "asnumpy") else x) for _, x in self._losses]
-        steps = np.array([step + shift for step, _ in self._losses], np.int64)
-        self._losses.clear()
-        self._recorder.write(TRAIN_LOSS, Rows(steps, wall_times(steps), np.array(numbers)[:, None]))
-
-    def _write_times(self, shift: int) -> None:
-        assert self._recorder is not None
-        if not self._times:
-            return
-        steps, walls, seconds = (np.array(column) for column in zip(*self._times, strict=True))
-        self._times.clear()
-        rows = Rows(steps.astype(np.int64) + shift, walls, seconds[:, None])
-        self._recorder.write(STEP_TIME, rows)
-
-    def _find_fixed_variant(self, counter: int) -> None:
-        """A jit function keeps the probes it was compiled with: swapping is then in vain."""
-        planted = self._planted
-        if planted is None or self._checked_variants or planted.chooses_itself:
-            return
-        unsampled = self._first_step + 1
-        if counter <= unsampled or not planted.attention or planted.thinning.every(unsampled):
-            return
-        self._checked_variants = True
-        if self._harvest.unasked:
-            planted.thinning.fixed = True
-            planted.thinning.set(True)
 
     # -- what runs in the recorder's thread -----------------------------------------------------
 
@@ -290,29 +421,18 @@ class Monitor:
 
     # -- telling ------------------------------------------------------------------------------
 
-    def _note_probes(self) -> None:
-        for place in self.probes:
-            self._note_probe(place)
+    def _note_probe(self, place: Any) -> None:
+        self._note(
+            "probe", path=place.path, what=place.kind, state=place.state, reason=place.reason
+        )
 
-    def _note_probe(self, place: Place) -> None:
+    def _note(self, kind: str, **data: Any) -> None:
         if self._recorder is not None:
-            self._recorder.note(
-                "probe", path=place.path, what=place.kind, state=place.state, reason=place.reason
-            )
-
-    def _tell_silent_probes(self) -> None:
-        assert self._planted is not None
-        for probe in self._planted.attention:
-            if probe.slot not in self._harvest.shapes and self.steps_seen:
-                probe.place.state = "never ran"
-                probe.place.reason = "planted, but the step never came by here"
-                log.warning("probe %s was planted, but never ran", probe.place.path)
-                self._note_probe(probe.place)
+            self._recorder.note(kind, **data)
 
     def _failed(self, what: str, text: str) -> None:
         self._last_error = text
-        if self._recorder is not None:
-            self._recorder.note("monitor_error", what=what, error=text)
+        self._note("monitor_error", what=what, error=text)
 
     def _give_up(self) -> None:
         self.problem = self._last_error
@@ -322,3 +442,7 @@ class Monitor:
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
+
+
+def _is_whole(x: Any) -> bool:
+    return "Int" in str(x.dtype)

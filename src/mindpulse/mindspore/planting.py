@@ -3,55 +3,100 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import mindspore as ms
-import numpy as np
-from mindspore import Parameter, Tensor
-
+from mindpulse.catalogue import MEASURES, Measure
+from mindpulse.catalogue.selection import select
+from mindpulse.catalogue.user import registered
 from mindpulse.errors import PlantError, UsageError
-from mindpulse.mindspore import plant, structure
-from mindpulse.mindspore.actions import LearningRate, find_learning_rate
+from mindpulse.mindspore.actions import LearningRate, find_learning_rates
 from mindpulse.mindspore.guard import Guard
-from mindpulse.mindspore.measures import MAP_HEADS, MAP_SIDE
-from mindpulse.mindspore.ring import Ring
+from mindpulse.mindspore.planting_forward import plant_forward
+from mindpulse.mindspore.planting_optimizer import plant_optimizers
+from mindpulse.mindspore.probes.train_cell import loss_scale_probe, scales_loss
+from mindpulse.mindspore.ring import Group, Ring
+from mindpulse.mindspore.sites import Site, decode_groups
 from mindpulse.mindspore.structure import Place
-from mindpulse.mindspore.variants import Thinning, watched
-from mindpulse.schedule import Every
+from mindpulse.mindspore.variants import Variants, watched
+from mindpulse.schedule import Budget, Density
 
-UNKNOWN_HEADS = 64  # columns kept for a softmax whose owner does not tell its number of heads
 _numbers = itertools.count()
+Globs = str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure and how often; see `TransformerMonitor` for the meaning of each."""
+    """What to measure and how often; see `TransformerMonitor` for the meaning of each.
 
-    attention_every: int = 10
+    Attributes:
+        intervals: tag -> steps between two measurements, of everything that is wanted.
+    """
+
+    measures: str | Sequence[str] = "default"
+    interval: int | Mapping[str, int] | None = None
     snapshot_every: int = 100
-    include: str = "*"
-    exclude: str = ""
+    snapshot_side: int = 64
+    include: Globs = "*"
+    exclude: Globs = ""
+    pad_id: int | None = None
+    max_overhead: float | None = None
     capacity: int = 64
 
     def __post_init__(self) -> None:
-        Every(self.attention_every)
-        for name, least in (("snapshot_every", 0), ("capacity", 2)):
+        for name, least in (("snapshot_every", 0), ("snapshot_side", 1), ("capacity", 2)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise UsageError(f"{name}={value!r}: use a whole number from {least} up")
+        if self.pad_id is not None and not isinstance(self.pad_id, int):
+            raise UsageError(f"pad_id={self.pad_id!r}: use the id of the padding token, or None")
+        if self.max_overhead is not None:
+            Budget(self.max_overhead)
+        self.intervals()
+
+    def intervals(self) -> dict[str, int]:
+        """Tag -> steps between two measurements: what was asked for, and the user's measures."""
+        known = known_measures()
+        found = select(self.measures, self.interval, known)
+        own = {tag: m for tag, m in known.items() if tag not in MEASURES and tag not in found}
+        return {**found, **(select(tuple(own), self.interval, known) if own else {})}
+
+
+def known_measures() -> dict[str, Measure]:
+    """The catalogue and the user's own measures."""
+    return {**MEASURES, **{user.measure.tag: user.measure for user in registered()}}
 
 
 @dataclass(slots=True, eq=False)
-class AttentionProbe:
-    """One planted softmax: layer label, slot, columns kept, and its map (heads, query, key)."""
+class Planting:
+    """What is known while probes are planted.
 
-    layer: str
-    slot: str
-    cap: int
-    place: Place
-    map: Parameter | None
+    Attributes:
+        intervals: tag -> steps between two measurements.
+        members: what follows the variants.
+        fallbacks: (slots' kind, leave it out) in the order in which kinds are left out when the
+            step does not compile.
+    """
+
+    ring: Ring
+    options: Options
+    intervals: dict[str, int]
+    guard: Guard
+    places: list[Place] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+    members: list[Any] = field(default_factory=list)
+    fallbacks: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
+
+    def wanted(self, place: str) -> tuple[str, ...]:
+        """Our measures that are taken at such a place."""
+        return tuple(
+            tag for tag in self.intervals if tag in MEASURES and MEASURES[tag].place == place
+        )
+
+    def measure_of(self, tag: str) -> Measure:
+        """A measure of ours or of the user's."""
+        return known_measures()[tag]
 
 
 @dataclass(slots=True, eq=False)
@@ -60,103 +105,100 @@ class Planted:
 
     ring: Ring
     places: list[Place]
-    attention: list[AttentionProbe]
-    parameters: list[str]
-    has_loss: bool
-    thinning: Thinning
+    sites: list[Site]
+    variants: Variants
+    density: Density
     learning_rate: LearningRate | None
+    intervals: dict[str, int]
     chooses_itself: bool = False
     undo: list[Callable[[], None]] = field(default_factory=list)
 
     def remove(self) -> None:
         """Takes every probe out; the model is as it was."""
-        self.thinning.retire()
+        self.variants.retire()
         while self.undo:
             self.undo.pop()()
 
 
 def plant_all(
-    net: Any, optimizer: Any, train_cell: Any, first_step: int, options: Options, guard: Guard
+    net: Any,
+    optimizers: Sequence[Any],
+    train_cell: Any,
+    first_step: int,
+    options: Options,
+    guard: Guard,
+    seen: Callable[[tuple[Any, ...]], None],
 ) -> Planted:
-    """Plants the probes of this version: loss, learning rate, gradient norms, attention.
+    """Plants the probes that the options want.
+
+    Args:
+        seen: called with the inputs of each step of `train_cell`.
 
     Raises:
         PlantError: there is no optimizer, or it has no parameters.
     """
-    if optimizer is None:
+    if not optimizers:
         raise PlantError("no optimizer was found in the training cell: use attach(net, optimizer)")
     ring = Ring(f"mindpulse{next(_numbers)}", options.capacity, first_step)
-    places = structure.attention_places(net, options.include, options.exclude)
-    attention, swaps = _plant_attention(ring, places, options)
-    thinning = Thinning(swaps, Every(options.attention_every), lambda: first_step)
-    planted = Planted(ring, places, attention, [], False, thinning, None)
+    planting = Planting(ring, options, options.intervals(), guard)
+    plant_forward(planting, net, train_cell)
+    rate = find_learning_rates(optimizers)
+    plant_optimizers(planting, optimizers, rate)
+    slots = {site.slot.name: _tags(site) for site in planting.sites}
+    density = Density(slots, planting.intervals)
+    for site in planting.sites:
+        site.tier = next(t for t, held in enumerate(density.tiers) if site.slot.name in held)
+    variants = Variants(planting.members, density)
+    variants.drop = lambda: _drop(planting)
+    planted = Planted(
+        ring, planting.places, planting.sites, variants, density,
+        rate if rate.rates else None, planting.intervals,
+    )  # fmt: skip
     try:
-        _plant_optimizer(planted, optimizer)
+        for schedule in rate.schedules:
+            schedule.on()
+            planted.undo.append(schedule.off)
         if train_cell is not None:
-            _plant_train_cell(planted, train_cell, guard)
+            _watch_train_cell(planted, train_cell, guard, seen)
     except BaseException:
         planted.remove()
         raise
-    thinning.set(True)
+    variants.set(variants.count - 1)
     return planted
 
 
-def _plant_attention(
-    ring: Ring, places: list[Place], options: Options
-) -> tuple[list[AttentionProbe], list[plant.Swap]]:
-    probes: list[AttentionProbe] = []
-    swaps: list[plant.Swap] = []
-    for place in places:
-        if place.state != "planted":
-            continue
-        layer, cap = str(len(probes)), place.heads or UNKNOWN_HEADS
-        slot = ring.slot(f"attention.{layer}", 3 + 2 * cap)
-        small = _map_parameter(ring, layer) if options.snapshot_every else None
-        swaps.append(plant.attention_probe(place.cell, slot, place.heads, cap, small))
-        probes.append(AttentionProbe(layer, slot.name, cap, place, small))
-    return probes, swaps
+def _watch_train_cell(
+    planted: Planted, cell: Any, guard: Guard, seen: Callable[[tuple[Any, ...]], None]
+) -> None:
+    """Lets the training cell choose its variant; keeps the loss scale where it has one."""
+    before = made = type(cell)
+    ring, tags = planted.ring, ("overflow", "loss_scale")
+    if scales_loss(cell) and any(tag in planted.intervals for tag in tags):
+        slot = ring.slot("scale", 2, [Group(tag, i, 1) for i, tag in enumerate(tags)], merges=False)
+        place = Place("train_network", "loss_scale", cell, reason="overflow and loss scale")
+        planted.places.append(place)
+        planted.sites.append(Site(slot, place, decode_groups(slot)))
+        made = loss_scale_probe(made, slot, ring.counter, ring.capacity)
+    cell.__class__ = watched(made, before, ring.name, planted.variants, guard, planted.remove, seen)
 
+    def restore() -> None:
+        cell.__class__ = before
 
-def _map_parameter(ring: Ring, layer: str) -> Parameter:
-    zeros = Tensor(np.zeros((MAP_HEADS, MAP_SIDE, MAP_SIDE)), ms.float32)
-    return Parameter(zeros, name=f"{ring.name}.map.{layer}", requires_grad=False)
-
-
-def _plant_optimizer(planted: Planted, optimizer: Any) -> None:
-    planted.parameters = structure.parameter_names(optimizer)
-    if not planted.parameters:
-        name = type(optimizer).__name__
-        raise PlantError(f"{name} has no parameters: give the optimizer that trains")
-    found = find_learning_rate(optimizer)
-    for schedule in found.schedules:
-        schedule.on()
-        planted.undo.append(schedule.off)
-    slot = planted.ring.slot("optimizer", len(planted.parameters) + len(found.rates))
-    planted.undo.append(plant.optimizer_probe(optimizer, slot, found.rates))
-    planted.places.append(
-        Place("optimizer", "optimizer", optimizer, reason=f"{len(planted.parameters)} gradients")
-    )
-    planted.places.append(_rate_place(found))
-    planted.learning_rate = found if found.rates else None
-
-
-def _rate_place(found: LearningRate) -> Place:
-    if found.rates:
-        reason = f"{len(found.constants)} constant, {len(found.schedules)} scheduled"
-        return Place("optimizer.learning_rate", "learning_rate", reason=reason)
-    reason = "the optimizer has no learning_rate that is a Parameter or a schedule"
-    return Place("optimizer.learning_rate", "learning_rate", None, "skipped", reason)
-
-
-def _plant_train_cell(planted: Planted, train_cell: Any, guard: Guard) -> None:
-    network = getattr(train_cell, "network", None)
-    if isinstance(network, ms.nn.Cell):
-        swap = plant.loss_probe(network, planted.ring.slot("loss", 1))
-        swap.on()
-        planted.undo.append(swap.off)
-        planted.has_loss = True
-        planted.places.append(Place("network", "loss", network, reason="output of the loss cell"))
-    chooser = watched(train_cell, planted.ring.name, planted.thinning, guard, planted.remove)
-    chooser.on()
+    planted.undo.append(restore)
     planted.chooses_itself = True
-    planted.undo.append(chooser.off)
+
+
+def _tags(site: Site) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(group.tag for group in site.slot.groups))
+
+
+def _drop(planting: Planting) -> bool:
+    """Leaves out the next kind of probe; returns False when none is left."""
+    if not planting.fallbacks:
+        return False
+    kind, leave_out = planting.fallbacks.pop(0)
+    leave_out()
+    for place in planting.places:
+        if place.kind == kind and place.state == "planted":
+            place.state, place.reason = "failed", "the step does not compile with this probe"
+    return True

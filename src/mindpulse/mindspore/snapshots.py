@@ -1,11 +1,12 @@
-"""Small attention maps of each layer, kept each M steps as `snapshots/attn_L03_s001000.npz`."""
+"""Attention maps of each layer, kept each M steps as `snapshots/attn_L03_s001000.npz`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from mindpulse.mindspore.harvest import Harvest
-from mindpulse.mindspore.planting import AttentionProbe
+from mindpulse.mindspore.sites import Site
 from mindpulse.recorder import Recorder
 
 
@@ -13,37 +14,43 @@ class Snapshots:
     """Copies the maps from the device when one is due.
 
     Args:
-        probes: the planted softmaxes.
+        sites: the probes; those with a map count.
         every: steps between two snapshots; 0 for none.
         recorder: takes the arrays.
     """
 
-    def __init__(self, probes: list[AttentionProbe], every: int, recorder: Recorder) -> None:
-        self._probes = probes
+    def __init__(self, sites: Sequence[Site], every: int, recorder: Recorder) -> None:
+        self._sites = [site for site in sites if site.map is not None]
         self._every = every
         self._recorder = recorder
         self._last = 0
+        self._wanted: int | None = None
 
-    def offer(self, harvest: Harvest) -> None:
-        """Takes a snapshot of the last sampled step if one is due."""
-        step = harvest.last_sampled
-        if self._every and step and (not self._last or step - self._last >= self._every):
-            self.take(harvest)
+    def want(self, step: int) -> None:
+        """Takes a snapshot as soon as this step, or a later one, was measured."""
+        self._wanted = step
 
-    def take(self, harvest: Harvest) -> None:
-        """Takes a snapshot of the last sampled step, unless there is one already."""
-        step = harvest.last_sampled
+    def offer(self, step: int) -> None:
+        """Takes a snapshot of the last measured step if one is due or wanted."""
+        wanted = self._wanted is not None and step >= self._wanted
+        due = self._every and step and (not self._last or step - self._last >= self._every)
+        if wanted or due:
+            self.take(step)
+
+    def take(self, step: int) -> None:
+        """Takes a snapshot of the last measured step, unless there is one already."""
+        self._wanted = None if self._wanted is not None and step >= self._wanted else self._wanted
         if not step or step == self._last:
             return
         self._last = step
-        for probe in self._probes:
-            if probe.map is None or probe.slot not in harvest.shapes:
+        for site in self._sites:
+            if site.map is None or site.shape is None:
                 continue
-            heads, queries, keys = harvest.shapes[probe.slot]
+            heads, queries, keys = site.shape
             self._recorder.snapshot(
-                f"attn_L{int(probe.layer):02d}",
+                f"attn_L{int(site.label):02d}",
                 step,
-                attention=probe.map.asnumpy()[:heads, :queries, :keys].copy(),
-                layer=np.array(int(probe.layer)),
-                path=np.array(probe.place.path),
+                attention=site.map.asnumpy()[:heads, :queries, :keys].copy(),
+                layer=np.array(int(site.label)),
+                path=np.array(site.place.path),
             )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from mindpulse.catalogue.layers import NUMBERED, layer_norms
 
-_NUMBERED = re.compile(r"^(?P<stem>.*?)(?:^|\.)(?P<index>\d+)(?:\.|$)")
+__all__ = ["group_parameters", "layer_norms"]
 
 
 def group_parameters(names: Sequence[str]) -> dict[str, list[int]]:
@@ -23,7 +21,7 @@ def group_parameters(names: Sequence[str]) -> dict[str, list[int]]:
         {'embed': [0], 'layer 0': [1], 'layer 1': [2]}
     """
     short = _without_common_prefix(names)
-    found = [_NUMBERED.match(name) for name in short]
+    found = [NUMBERED.match(name) for name in short]
     stems = {match["stem"] for match in found if match}
     groups: dict[str, list[int]] = {}
     for position, (name, match) in enumerate(zip(short, found, strict=True)):
@@ -47,28 +45,3 @@ def _without_common_prefix(names: Sequence[str]) -> list[str]:
             break
         shared += 1
     return [".".join(p[shared:]) for p in parts]
-
-
-def layer_norms(values: NDArray[Any], groups: dict[str, list[int]]) -> NDArray[np.float64]:
-    """L2 norm of each layer from the L2 norms of its parameters.
-
-    Args:
-        values: (T, parameters).
-        groups: as `group_parameters` gives them.
-
-    Returns:
-        (T, layers), float64; a NaN or infinity of a parameter stays one in its layer.
-
-    Example:
-        >>> layer_norms(np.array([[3.0, 4.0]]), {"layer 0": [0, 1]}).tolist()
-        [[5.0]]
-    """
-    x = np.asarray(values, np.float64)
-    columns = []
-    for members in groups.values():
-        part = x[:, members]
-        with np.errstate(invalid="ignore"):
-            top = np.max(np.abs(part), axis=1, keepdims=True)
-            scale = np.where((top > 0) & np.isfinite(top), top, 1.0)
-            columns.append(scale[:, 0] * np.sqrt(np.sum((part / scale) ** 2, axis=1)))
-    return np.stack(columns, axis=1)

@@ -24,11 +24,13 @@ class Limits:
         floor: the learning rate is never asked below this share of what it was at first.
         ahead_s, ahead_steps: a request is for this much later than the newest row, whichever is
             more: rows are on their way for about so long, and all ranks have to see it in time.
-        settle_steps: steps after a change before the next of its kind.
+        settle_steps: steps after a change, or the end of a burst, before the next of its kind.
         patience_steps: steps after the step asked for until the request expires.
     """
 
-    most: Mapping[str, int] = field(default_factory=lambda: {"scale_lr": 8, "stop": 2})
+    most: Mapping[str, int] = field(
+        default_factory=lambda: {"scale_lr": 8, "stop": 2, "burst": 16, "snapshot": 32}
+    )
     floor: float = 1 / 256
     ahead_s: float = 3.0
     ahead_steps: int = 2
@@ -116,7 +118,7 @@ def _time_to_settle(
         return None if lost else Held("held.outstanding", {"seq": last.seq})
     if answer.status != "done" and last.alert == event.id:
         return Held("held.refused", {"seq": last.seq, "status": answer.status})
-    until = answer.step + limits.settle_steps
+    until = answer.step + int(last.args.get("steps", 0)) + limits.settle_steps
     settled = step >= until and (last.verb != "stop")
     return None if settled else Held("held.settling", {"step": answer.step, "until": until})
 
