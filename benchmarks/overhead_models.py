@@ -18,7 +18,8 @@ from mindpulse.demo.encoder import EncoderConfig
 from mindpulse.demo.loop import functional_step
 from mindpulse.demo.task import Task, build_optimizer
 from mindpulse.mindspore import Monitor, attach
-from overhead_cells import SIZES, Setting
+from mindpulse.summary import SummaryReader
+from overhead_cells import LEVELS, SIZES, Setting
 
 SCHEDULED_STEPS = 1000
 
@@ -34,7 +35,8 @@ class Copy:
         """Ends the monitor.
 
         Raises:
-            RuntimeError: it gave up, or a tag that `setting` names was never written.
+            RuntimeError: it gave up, or a tag that `setting` names was never written, or a level
+                has no gradient norm of the last step.
         """
         if self.monitor is None:
             return
@@ -46,6 +48,10 @@ class Copy:
         missing = [word for word in words if word in MEASURES and word not in written]
         if missing:
             raise RuntimeError(f"never measured: {', '.join(missing)}")
+        if setting is not None and setting.measures in LEVELS:
+            steps = SummaryReader(self.monitor.directory.parents[1]).series("grad_norm").steps
+            if len(steps) < self.monitor.steps_seen:
+                raise RuntimeError(f"{setting}: {len(steps)} of {self.monitor.steps_seen} steps")
 
 
 def task(size: str) -> Task:

@@ -16,7 +16,7 @@ from mindpulse.catalogue import attention as on_attention
 from mindpulse.mindspore import attach
 from nets import LENGTH, MODES, batches, make_training, weights
 
-STEPS = 3
+STEPS = 5  # in PyNative the last two run as graphs of their own
 SHOWN = np.arange(LENGTH) < LENGTH - 3  # the nets hide the last three keys
 PAD = 7
 NOT_HERE = {"expert_load"}  # these nets have no experts

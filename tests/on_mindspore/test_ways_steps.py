@@ -14,7 +14,7 @@ from mindpulse import open_run
 from mindpulse.mindspore import attach
 from nets import WORDS, Encoder, Training, batches, weights
 from ways import HOWS, as_numpy, assert_same, builder, expected, seed, stacked, train, twins
-from ways_cells import MICRO, Accumulating, Clipping, Sink
+from ways_cells import MICRO, Accumulating, Clipping, Inheriting, Sink
 from ways_nets import Decoder
 
 STEPS = 3
@@ -72,6 +72,13 @@ def test_clipping_before_the_optimizer(how: str, tmp_path: Path) -> None:
     wanted = expected(builder("pynative"), batches(STEPS), clip=Clipping.limit)
     wanted.check(run)
     np.testing.assert_allclose(run.series("grad_norm").values, Clipping.limit, rtol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["graph", "cell"])
+def test_a_cell_that_calls_its_base_class(how: str, tmp_path: Path) -> None:
+    """The graph compiler takes `super()` for the class behind the instance's own."""
+    run, _ = twins(builder(how, cell=Inheriting), batches(STEPS), tmp_path)
+    expected(builder("pynative"), batches(STEPS)).check(run)
 
 
 @pytest.mark.parametrize("how", ["graph", "cell"])

@@ -22,6 +22,13 @@ class Clipping(nn.TrainOneStepCell):
         return ops.depend(loss, self.optimizer(grads))
 
 
+class Inheriting(nn.TrainOneStepCell):
+    """Adds something to what its base class does."""
+
+    def construct(self, *inputs: Any) -> Any:
+        return super().construct(*inputs) * 1.0
+
+
 class Accumulating(nn.TrainOneStepCell):
     """Each call is a micro-step; each `MICRO`-th one runs the optimizer with the mean gradient."""
 

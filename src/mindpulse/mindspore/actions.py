@@ -198,9 +198,10 @@ def _learning_rate(optimizer: Any) -> LearningRate:
     groups = getattr(optimizer, "param_groups", None)
     if rate is None and isinstance(groups, list):
         rate = [group.get("lr") for group in groups]
-    several = isinstance(rate, (tuple, list, ms.ParameterTuple, ms.nn.CellList))
     # With groups there is one entry per parameter, the same object for each of a group.
-    found = list({id(x): x for x in (rate if several else [rate])}.values())
+    several = isinstance(rate, (tuple, list, ms.ParameterTuple, ms.nn.CellList))
+    entries: list[Any] = list(rate) if several and rate is not None else [rate]
+    found = list({id(x): x for x in entries}.values())
     constants = tuple(x for x in found if isinstance(x, Parameter))
     schedules = tuple(schedule_of(x) for x in found if isinstance(x, ms.nn.Cell))
     return LearningRate(constants, schedules)

@@ -16,7 +16,7 @@ from mindpulse.mindspore import measures
 from mindpulse.mindspore.guard import Guard
 from mindpulse.mindspore.measures import MAP_HEADS
 from mindpulse.mindspore.probes import forward
-from mindpulse.mindspore.probes.optimizer import guarded
+from mindpulse.mindspore.probes.eager import guarded
 from mindpulse.mindspore.ring import Group
 from mindpulse.mindspore.sites import Site, TapMember, decode_attention, decode_groups
 from mindpulse.mindspore.structure import Place, find_places
@@ -121,7 +121,7 @@ def _plant_attention(
     extra = _calls(own, planting.guard, calls, per_head=True)
     watch = forward.attention(slot, place.heads, cap, rows, extra, padding, small)
     place.reason = place.reason or ", ".join(tags)
-    _add(planting, place, site, watch)
+    _add(planting, place, site, watch, compiles=not extra)
 
 
 def _plant_values(
@@ -153,7 +153,8 @@ def _plant_values(
     maker = {"norm": measures.norm.row, "ffn": measures.ffn.row, "logits": measures.output.row}
     row = maker[kind](ours) if ours else None
     extra = _calls(own, planting.guard, calls, per_head=False)
-    _add(planting, place, site, forward.values(slot, place.side == "output", row, extra))
+    watch = forward.values(slot, place.side == "output", row, extra)
+    _add(planting, place, site, watch, compiles=not extra)
 
 
 def _plant_router(planting: Planting, place: Place) -> None:
@@ -194,10 +195,12 @@ def _loss_cell(train_cell: Any) -> Any:
     return next((network for network in found if isinstance(network, ms.nn.Cell)), None)
 
 
-def _add(planting: Planting, place: Place, site: Site, watch: forward.Watch) -> None:
+def _add(
+    planting: Planting, place: Place, site: Site, watch: forward.Watch, compiles: bool = True
+) -> None:
     what = f"the probe of {place.path}"
     try:
-        member = TapMember(tap(place, guarded(watch, planting.guard, what)), site)
+        member = TapMember(tap(place, guarded(watch, planting.guard, what, compiles)), site)
     except Exception as error:  # a place that is not what it looks like costs that place only
         place.skip(f"cannot be tapped: {type(error).__name__}: {error}"[:200])
         del planting.ring.slots[site.slot.name]

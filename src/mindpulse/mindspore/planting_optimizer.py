@@ -135,10 +135,10 @@ class _Builder:
         if users:
             calls = [safe(user, self.planting.guard, per_head=False) for user in users]
             tags = tuple(user.measure.tag for user in users)
-            self.per_parameter(f"{place}.own", tags, probes.own_values(weights, calls))
+            self.per_parameter(f"{place}.own", tags, probes.own_values(weights, calls), own=True)
         return bool(users)
 
-    def per_parameter(self, name: str, tags: Sequence[str], values: Any) -> None:
+    def per_parameter(self, name: str, tags: Sequence[str], values: Any, own: bool = False) -> None:
         """A slot with one column per tag and parameter."""
         columns = tuple((parameter,) for parameter in self.names)
         count = len(columns)
@@ -146,7 +146,7 @@ class _Builder:
         slot = self.planting.ring.slot(name + self.number, count * len(tags), groups, merges=False)
         site = Site(slot, self.place, decode_groups(slot))
         self.planting.sites.append(site)
-        self.parts.append(Part(site, values))
+        self.parts.append(Part(site, values, own=own))
 
 
 def _rate_place(found: LearningRate) -> Place:

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import mindspore as ms
 
 from mindpulse.mindspore.guard import Guard
+from mindpulse.mindspore.tap.swap import bridge
 from mindpulse.schedule import Density
 
 REMEMBERED = 1024  # steps whose variant is known
@@ -135,7 +136,9 @@ def watched(
     """
     compiled: set[Any] = set()
 
-    class Watched(plain):  # type: ignore[misc]
+    base, members = bridge(plain)  # a cell whose construct calls super().construct
+
+    class Watched(base):  # type: ignore[misc, valid-type]
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             call = super().__call__
             seen((*args, *kwargs.values()))
@@ -151,6 +154,8 @@ def watched(
             with _Phase(self, name, variants.choose()):
                 return call(*args, **kwargs)
 
+    for member, value in members.items():
+        setattr(Watched, member, value)
     Watched.__name__, Watched.__qualname__ = bare.__name__, bare.__qualname__
     return Watched
 

@@ -6,7 +6,6 @@ are used, after unscaling, clipping and the reduction over ranks.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +15,9 @@ from mindspore import Parameter, ParameterTuple, ops
 
 from mindpulse.mindspore.guard import Guard
 from mindpulse.mindspore.measures import tensors
-from mindpulse.mindspore.precision import keep_precision, kept_precision
+from mindpulse.mindspore.probes.eager import guarded
 from mindpulse.mindspore.sites import Site
+from mindpulse.mindspore.tap.swap import bridge
 
 _MOMENTS = (
     ("moment1", "moment2"),
@@ -35,11 +35,13 @@ class Part:
         site: whose slot takes the values, from its tier on.
         values: called after the update with (gradients, weights before), returns (width,) float32.
         needs_old: whether `values` wants the weights from before the update.
+        own: whether it holds measures of the user, which fail one by one in PyNative.
     """
 
     site: Site
     values: Callable[[Any, Any], Any]
     needs_old: bool = False
+    own: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -113,13 +115,15 @@ def _probed(
 
     before, after = (
         guarded(before, guard, "the optimizer's probe"),
-        guarded(after, guard, "the optimizer's probe"),
+        guarded(after, guard, "the optimizer's probe", compiles=not any(p.own for p in parts)),
     )
 
-    class Probed(plain):  # type: ignore[misc]
+    base, members = bridge(plain)  # an optimizer whose construct calls super().construct
+
+    class Probed(base):  # type: ignore[misc, valid-type]
         def construct(self, gradients: Any) -> Any:  # what a graph is compiled from
             old = before()
-            out = super().construct(gradients)
+            out = self._mindpulse_update(gradients)
             after(gradients, old)
             if counter is not None:
                 ops.assign_add(counter, one)
@@ -139,6 +143,10 @@ def _probed(
                 ops.assign_add(counter, one)
             return out
 
+    for name, member in members.items():
+        if name != "construct":
+            setattr(Probed, name, member)
+    Probed._mindpulse_update = plain.construct  # type: ignore[attr-defined]
     # The compiler and amp tell cells apart by these names.
     Probed.__name__, Probed.__qualname__ = plain.__name__, plain.__qualname__
     return Probed
@@ -157,30 +165,6 @@ def _writer(part: Part) -> Callable[[Any, Any], None]:
         put(True, values(gradients, old))
 
     return write
-
-
-def guarded(function: Callable[..., Any], guard: Guard, what: str) -> Callable[..., Any]:
-    """The function, whose errors end with it: after the first one it is not called again.
-
-    In PyNative this wrapper runs; the graph compiler looks through it at the function itself,
-    because `try` cannot be compiled. There an error shows when the step is compiled.
-    """
-    failed: list[bool] = []
-    keep_precision(function)
-
-    @functools.wraps(function)
-    def run(*args: Any) -> Any:
-        found: list[Any] = [None]
-
-        def call() -> None:
-            with kept_precision():
-                found[0] = function(*args)
-
-        if not failed and not guard(what, call):
-            failed.append(True)
-        return found[0]
-
-    return run
 
 
 def gradient_values(shapes: Sequence[tuple[int, ...]], rates: Sequence[Parameter]) -> Any:

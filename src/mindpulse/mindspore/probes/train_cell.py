@@ -8,6 +8,7 @@ import mindspore as ms
 from mindspore import Parameter, nn, ops
 
 from mindpulse.mindspore.ring import HEAD, STAMP_PERIOD, Slot
+from mindpulse.mindspore.tap.swap import bridge
 
 
 def scales_loss(cell: Any) -> bool:
@@ -24,20 +25,27 @@ def loss_scale_probe(plain: type, slot: Slot, counter: Parameter, capacity: int)
     rows = slot.rows
     one = ms.Tensor([1.0], ms.float32)
 
-    class Scaled(plain):  # type: ignore[misc]
+    base, members = bridge(plain)
+
+    class Scaled(base):  # type: ignore[misc, valid-type]
         def construct(self, *args: Any) -> Any:
-            # Before the call: what the cell returns is already the scale of the next step. Twice,
-            # so that it is a real copy.
-            twice = self.scale_sense * 2.0
-            out = super().construct(*args)
+            # Both before the call: what the cell returns is already the scale of the next step, and
+            # a graph does not order a read of the counter behind the branch with the optimizer.
+            # Twice, so that they are real copies.
+            twice, twice_step = self.scale_sense * 2.0, counter * 2
+            out = self._mindpulse_scaled(*args)
             skipped = ops.stop_gradient(out[1]).astype(ms.int32).reshape(1)
             scale = (twice * 0.5).astype(ms.float32).reshape(1)
-            step = counter - 1 + skipped
+            step = twice_step // 2
             stamp = (step % STAMP_PERIOD + 1).astype(ms.float32)
             row = ops.concat((stamp, one, skipped.astype(ms.float32), scale))
             ops.scatter_update(rows, step % capacity, row.reshape(1, HEAD + 2))
             ops.assign_add(counter, skipped)
             return out
 
+    for name, member in members.items():
+        if name != "construct":
+            setattr(Scaled, name, member)
+    Scaled._mindpulse_scaled = plain.construct  # type: ignore[attr-defined]
     Scaled.__name__, Scaled.__qualname__ = plain.__name__, plain.__qualname__
     return Scaled
