@@ -72,8 +72,26 @@ class _Compiled:
                 return self._plain(*args)
             self._shapes.add(key)
         if self._graph is None:
-            self._graph = ms.jit(self._plain)
+            self._graph = _graph_of(self._plain, args)
         return self._graph(*args)
+
+
+def _graph_of(function: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function as a graph. Tuples become single tensors: in a tuple each would be a constant,
+    and the graph would be compiled anew at every call."""
+    if not any(isinstance(arg, (tuple, list)) for arg in args):
+        return ms.jit(function)  # type: ignore[no-any-return]
+    first = len(args[0])
+
+    def flat(*tensors: Any) -> Any:
+        return function(tensors[:first], tensors[first:])
+
+    graph = ms.jit(flat)
+
+    def call(gradients: Any, old: Any) -> Any:
+        return graph(*gradients, *old)
+
+    return call
 
 
 def _shapes_of(args: Any) -> Any:
