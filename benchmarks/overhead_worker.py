@@ -32,6 +32,9 @@ def turns(
         for name, own in folders.items():
             copies[name] = build(task(size), mode, Setting.parse(name), own)
         run = {name: copy.step for name, copy in copies.items()}
+        for copy in copies.values():
+            if copy.monitor is not None:  # a graph's first steps are slow, the dear one's too
+                copy.monitor.burst(warm_up)
         take_turns(run, batches(size), warm_up)
         for copy in copies.values():
             if copy.monitor is not None:
