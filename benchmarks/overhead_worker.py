@@ -34,7 +34,7 @@ def turns(
         run = {name: copy.step for name, copy in copies.items()}
         for copy in copies.values():
             if copy.monitor is not None:  # a graph's first steps are slow, the dear one's too
-                copy.monitor.burst(warm_up)
+                copy.monitor.burst(warm_up // 2)
         take_turns(run, batches(size), warm_up)
         for copy in copies.values():
             if copy.monitor is not None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import mindspore as ms
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from mindspore import nn, ops
 
 import mindpulse
 from mindpulse import open_run
 from mindpulse.catalogue import attention as reference
 from mindpulse.catalogue.user import forget
+from mindpulse.cli import main
 from mindpulse.errors import UsageError
-from mindpulse.mindspore import attach
+from mindpulse.mindspore import attach, draining
 from nets import MODES, WIDTH, Attention, Encoder, Training, batches, make_training, weights
 
 
@@ -276,3 +279,62 @@ def test_an_attention_that_nobody_trains_is_told(tmp_path: Path) -> None:
     assert states["spare.softmax"] == "never ran"
     assert states["layers.0.attention.softmax"] == "planted"
     assert WIDTH == 16
+
+
+def test_an_own_measure_that_would_spoil_the_gradients_is_left_out(
+    tmp_path: Path, own: Any
+) -> None:
+    """In PyNative an operator that refuses its types takes the gradients of the step with it."""
+
+    @mindpulse.measure("bad", place="attention")
+    def bad(p: Any) -> Any:
+        mean = p.mean((0, 2, 3))
+        return ops.stack((mean, mean.astype(ms.float16))).sum(0)
+
+    _, monitor, step = start("pynative", tmp_path, interval=1)
+    for ids, labels in batches(2):
+        monitor.step(step(ids, labels))
+    monitor.close()
+    run = open_run(tmp_path)
+    assert "bad" not in run.specs()
+    assert run.series("attn_second").steps.tolist() == [1, 2]
+    assert any("bad" in note.data["what"] for note in run.notes() if note.kind == "monitor_error")
+
+
+def test_calls_without_an_optimizer_are_not_kept_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "MOST_PENDING", 10)
+    training, monitor, step = start("pynative", tmp_path)
+    ids, labels = batches(1)[0]
+    monitor.step(step(ids, labels))
+    monitor.step(step(ids, labels))
+    drains = []
+    read = monitor._planted.ring.read
+    monkeypatch.setattr(monitor._planted.ring, "read", lambda: drains.append(1) or read())
+    for _ in range(100):  # gradients overflow, and nobody tells
+        monitor.step(training.net(ids, labels))
+    assert len(drains) < 20
+    assert len(monitor._drain_all._pending) < 50
+    monitor.step(step(ids, labels))
+    monitor.close()
+    run = open_run(tmp_path)
+    assert run.series("grad_norm").steps.tolist() == [1, 2, 3]
+    assert sum(note.data["count"] for note in run.notes() if note.kind == "calls_lost") > 50
+
+
+def test_the_command_line_lists_the_probes(tmp_path: Path) -> None:
+    _, monitor, step = start("pynative", tmp_path / "run", measures="cheap")
+    ids, labels = batches(1)[0]
+    for _ in range(3):
+        monitor.step(step(ids, labels))
+    monitor.close()
+    short = CliRunner().invoke(main, ["probe", str(tmp_path / "run")])
+    assert short.exit_code == 0, short.output
+    assert "optimizer" in short.output
+    assert "layers.0.attention.softmax" not in short.output
+    told = CliRunner().invoke(main, ["probe", str(tmp_path / "run"), "--list", "--json"])
+    places = {place["path"]: place for place in json.loads(told.stdout)["places"]}
+    assert places["layers.0.attention.softmax"]["state"] == "skipped"
+    assert "no measure of attention is wanted" in places["layers.0.attention.softmax"]["reason"]
+    assert places["optimizer"]["state"] == "planted"

@@ -3,7 +3,7 @@
 group    the commands and their lazy loading, errors to exit codes
 options  arguments that several commands share
 output   where text, JSON and progress go
-analyze query export report compare watch demo   the commands
+analyze probe query export report compare watch demo   the commands
 """
 
 from mindpulse.cli.group import main

@@ -30,6 +30,7 @@ EXIT_INTERRUPTED, EXIT_PIPE = 128 + signal.SIGINT, 128 + signal.SIGPIPE
 # name -> one line of help; the command is `command` in mindpulse.cli.NAME (`import_` for `import`)
 COMMANDS = {
     "analyze": "What a run holds: files, series, attempts, ranks, attention maps.",
+    "probe": "Where a run measures, and where it does not and why.",
     "repair": "Rebuild damaged files; the old ones are kept aside.",
     "query": "Rows of one series: the last ones, or all that come; SQL over a run.",
     "export": "Series as CSV, JSON, Parquet, TensorBoard or MindSpore files.",

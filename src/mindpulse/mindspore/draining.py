@@ -17,6 +17,8 @@ from mindpulse.mindspore.planting import Planted
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows
 
+MOST_PENDING = 4096  # calls of a step that is not finished
+
 
 @dataclass(slots=True)
 class Call:
@@ -57,6 +59,7 @@ class Drain:
         calls_per_step: how many calls of `step` make an optimizer step.
         calls_until: calls of `step` whose optimizer step is finished.
         counter: the step in progress at the last drain.
+        waiting: calls of `step` since the last drain.
         read_s: how long the last copy took: it waits for a device that still computes.
     """
 
@@ -65,6 +68,7 @@ class Drain:
         self.calls_per_step = 1
         self.counter = first_step
         self.calls_until = 0
+        self.waiting = 0
         self.read_s = 0.0
         self._planted = planted
         self._recorder = recorder
@@ -78,13 +82,9 @@ class Drain:
     def add(self, call: Call) -> None:
         """Takes in one call of `step`."""
         self._calls += 1
+        self.waiting += 1
         self._pending.append(call)
         self._ends.append(call.ended)
-
-    @property
-    def waiting(self) -> int:
-        """Calls since the last drain."""
-        return len(self._pending)
 
     def next_step(self) -> int:
         """The step that the next call of `step` ends, as far as the host can know."""
@@ -93,6 +93,7 @@ class Drain:
 
     def __call__(self) -> None:
         """Reads the ring and hands over what is new."""
+        self.waiting = 0
         before = time.monotonic()
         reading = self._planted.ring.read()
         self.read_s = time.monotonic() - before
@@ -129,6 +130,7 @@ class Drain:
             first += self.calls_until
             advanced = len(self._pending)
         if not self._pending or not advanced:
+            self._keep_few()
             return
         self._count(advanced)
         used = min(len(self._pending), advanced * self.calls_per_step)
@@ -154,6 +156,14 @@ class Drain:
                 if seconds[step] > 0
             }
             self._write(tag, rates, times)
+
+    def _keep_few(self) -> None:
+        """Forgets the oldest calls where the optimizer is not called for very long."""
+        lost = len(self._pending) - MOST_PENDING
+        if lost > 0:
+            del self._pending[:lost]
+            self.calls_until += lost
+            self._recorder.note("calls_lost", count=lost)
 
     def _count(self, advanced: int) -> None:
         """How many calls make a step: as many as fit into what was counted so far.

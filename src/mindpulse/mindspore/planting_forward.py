@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from mindpulse.mindspore.tap import tap
 if TYPE_CHECKING:
     from mindpulse.mindspore.planting import Planting
 
+log = logging.getLogger("mindpulse")
 UNKNOWN_HEADS = 64  # columns kept for a softmax whose owner does not tell its number of heads
 # In this order kinds are left out of a step that does not compile: the likeliest culprit first.
 FALLBACKS = ("router", "logits", "ffn", "norm", "attention", "loss")
@@ -35,7 +37,9 @@ def plant_forward(planting: Planting, net: Any, train_cell: Any) -> None:
     options = planting.options
     places = find_places(net, options.include, options.exclude)
     planting.places += places
-    own = {kind: list(registered(kind)) for kind in ("attention", "norm", "ffn", "logits")}
+    own = {
+        kind: own_measures(kind, planting.guard) for kind in ("attention", "norm", "ffn", "logits")
+    }
     padding = _plant_padding(planting, places)
     calls: list[Any] = []  # the user's own measures that are in the step
     for place in places:
@@ -207,6 +211,34 @@ def _add(
         return
     planting.sites.append(site)
     planting.members.append(member)
+
+
+_TRIAL = {"attention": (2, 2, 4, 4), "gradient": (4, 8), "weight": (4, 8)}
+
+
+def own_measures(place: str, guard: Guard) -> list[UserMeasure]:
+    """The user's measures of a place, without those that PyNative must not meet inside a step.
+
+    An operator that refuses its types there takes the gradients of the step with it; outside it is
+    an error like any. Other errors may come from the trial's shapes, and do no harm in a step.
+    """
+    return [
+        user
+        for user in registered(place)
+        if ms.get_context("mode") == ms.GRAPH_MODE
+        or guard(f"trying the measure {user.tag}", functools.partial(_try_out, user, place))
+    ]
+
+
+def _try_out(user: UserMeasure, place: str) -> None:
+    shape = _TRIAL.get(place, (2, 4, 8))
+    node = np.random.default_rng(0).random(shape).astype(np.float32)
+    try:
+        user.function(Tensor(node)).asnumpy()
+    except TypeError:
+        raise
+    except Exception as error:
+        log.debug("trying the measure %s: %s", user.tag, error)
 
 
 def _calls(

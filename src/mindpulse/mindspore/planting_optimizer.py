@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from mindspore import ParameterTuple
 
-from mindpulse.catalogue.user import registered
 from mindpulse.errors import PlantError
 from mindpulse.mindspore.actions import LearningRate
-from mindpulse.mindspore.planting_forward import safe
+from mindpulse.mindspore.planting_forward import own_measures, safe
 from mindpulse.mindspore.probes import optimizer as probes
 from mindpulse.mindspore.probes.optimizer import OptimizerTap, Part
 from mindpulse.mindspore.ring import Group
@@ -131,7 +130,7 @@ class _Builder:
 
     def own(self, place: str, weights: Any) -> bool:
         """The user's measures of each gradient, or of each of `weights`; False without any."""
-        users = registered(place)
+        users = own_measures(place, self.planting.guard)
         if users:
             calls = [safe(user, self.planting.guard, per_head=False) for user in users]
             tags = tuple(user.measure.tag for user in users)

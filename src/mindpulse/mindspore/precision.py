@@ -12,19 +12,27 @@ from contextlib import contextmanager
 from typing import Any
 
 import mindspore as ms
-from mindspore._c_expression import amp
+
+try:
+    from mindspore._c_expression import amp
+except ImportError:  # a MindSpore that does not tell
+    amp = None
 
 
 def keep_precision(function: Callable[..., Any]) -> None:
     """Inside this function and all that it calls, the graph compiler casts nothing."""
-    function.amp_strategy = amp.create_amp_strategy(  # type: ignore[attr-defined]
-        amp.AmpLevel.AmpO0, ms.float32, [], []
-    )
+    if amp is not None:
+        function.amp_strategy = amp.create_amp_strategy(  # type: ignore[attr-defined]
+            amp.AmpLevel.AmpO0, ms.float32, [], []
+        )
 
 
 @contextmanager
 def kept_precision() -> Iterator[None]:
     """Inside this block PyNative casts nothing."""
+    if amp is None:
+        yield
+        return
     amp.push_amp_strategy(amp.AmpLevel.AmpO0, ms.float32, [], [])
     try:
         yield
