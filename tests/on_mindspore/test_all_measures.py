@@ -16,7 +16,7 @@ from mindpulse.catalogue import attention as on_attention
 from mindpulse.mindspore import attach
 from nets import LENGTH, MODES, batches, make_training, weights
 
-STEPS = 5  # in PyNative the last two run as graphs of their own
+STEPS = 5  # in PyNative the last two run as graphs of their own; elsewhere fewer are compared
 SHOWN = np.arange(LENGTH) < LENGTH - 3  # the nets hide the last three keys
 PAD = 7
 NOT_HERE = {"expert_load"}  # these nets have no experts
@@ -124,7 +124,8 @@ def watched(mode: str, folder: Path, steps: int = STEPS, **options: Any) -> Any:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_measure_is_what_numpy_says(mode: str, tmp_path: Path, seen: Seen) -> None:
-    watched(mode, tmp_path / "run", measures="all", interval=1, pad_id=PAD)
+    steps = STEPS if mode == "pynative" else 3
+    watched(mode, tmp_path / "run", steps, measures="all", interval=1, pad_id=PAD)
     run = open_run(tmp_path / "run")
     wanted = {
         tag
@@ -135,9 +136,10 @@ def test_every_measure_is_what_numpy_says(mode: str, tmp_path: Path, seen: Seen)
     assert not [n.data for n in run.notes() if n.kind == "monitor_error"]
     for tag in wanted:
         series = run.series(tag)
-        assert series.steps.tolist() == list(range(1, STEPS + 1)), tag
-        found = series.values.reshape(STEPS, -1)
-        np.testing.assert_allclose(found, np.array(seen.rows[tag]), **CLOSE, err_msg=tag)
+        assert series.steps.tolist() == list(range(1, steps + 1)), tag
+        found = series.values.reshape(steps, -1)
+        wanted_rows = np.array(seen.rows[tag][:steps])
+        np.testing.assert_allclose(found, wanted_rows, **CLOSE, err_msg=tag)
     assert run.series("host_memory_rss").values[-1] > 10e6
     assert run.series("tokens_per_s").values.min() > 0 if mode != "pynative" else True
 

@@ -119,6 +119,7 @@ class Monitor:
         self._wait_s: float | None = None
         self._batch: tuple[int | None, int | None] = (None, None)
         self._checked = False
+        self._told: set[int] = set()
         self._recorder.note("start", step=self._first_step)  # what this attempt supersedes
         for place in self.probes:
             self._note_probe(place)
@@ -399,9 +400,13 @@ class Monitor:
 
     def _tell_silent_probes(self) -> None:
         assert self._planted is not None
-        if self._drain_all.counter > self._first_step:
+        if self.steps_seen:
             silent = [site.place for site in self._planted.sites if not site.ran]
             self._tell_silent(silent, "planted, but the step never came by here")
+        for place in self.probes:
+            if place.state == "failed" and id(place) not in self._told:
+                self._told.add(id(place))
+                self._note_probe(place)
         self.probes.ran([site.place for site in self._planted.sites if site.ran])
 
     def _tell_silent(self, places: Iterable[Any], reason: str) -> None:

@@ -17,7 +17,7 @@ from mindpulse.mindspore.planting_forward import plant_forward
 from mindpulse.mindspore.planting_optimizer import plant_optimizers
 from mindpulse.mindspore.probes.train_cell import loss_scale_probe, scales_loss
 from mindpulse.mindspore.ring import Group, Ring
-from mindpulse.mindspore.sites import Site, decode_groups
+from mindpulse.mindspore.sites import Fallback, Site, decode_groups
 from mindpulse.mindspore.structure import Place
 from mindpulse.mindspore.variants import Variants, watched
 from mindpulse.schedule import Budget, Density
@@ -75,8 +75,9 @@ class Planting:
     Attributes:
         intervals: tag -> steps between two measurements.
         members: what follows the variants.
-        fallbacks: (slots' kind, leave it out) in the order in which kinds are left out when the
-            step does not compile.
+        fallbacks: kinds of probes, in the order in which they are left out when the step does not
+            compile.
+        tries: how often something was left out.
     """
 
     ring: Ring
@@ -86,7 +87,8 @@ class Planting:
     places: list[Place] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     members: list[Any] = field(default_factory=list)
-    fallbacks: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
+    tries: int = 0
 
     def wanted(self, place: str) -> tuple[str, ...]:
         """Our measures that are taken at such a place."""
@@ -193,12 +195,24 @@ def _tags(site: Site) -> tuple[str, ...]:
 
 
 def _drop(planting: Planting) -> bool:
-    """Leaves out the next kind of probe; returns False when none is left."""
-    if not planting.fallbacks:
+    """Leaves something out of a step that does not compile; returns False when nothing is left.
+
+    First each kind of probe by itself, so that the culprit alone is lost; then more and more.
+    """
+    kinds, tried = planting.fallbacks, planting.tries
+    if tried >= 2 * len(kinds):
         return False
-    kind, leave_out = planting.fallbacks.pop(0)
-    leave_out()
-    for place in planting.places:
-        if place.kind == kind and place.state == "planted":
-            place.state, place.reason = "failed", "the step does not compile with this probe"
+    planting.tries += 1
+    if 0 < tried < len(kinds):
+        kinds[tried - 1].back()
+        _mark(planting, kinds[tried - 1].kind, "failed", "planted", "")
+    fallback = kinds[tried % len(kinds)]
+    fallback.out()
+    _mark(planting, fallback.kind, "planted", "failed", "the step does not compile with this probe")
     return True
+
+
+def _mark(planting: Planting, kind: str, old: str, new: str, reason: str) -> None:
+    for place in planting.places:
+        if place.kind == kind and place.state == old:
+            place.state, place.reason = new, reason

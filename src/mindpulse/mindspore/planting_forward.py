@@ -19,7 +19,13 @@ from mindpulse.mindspore.measures import MAP_HEADS
 from mindpulse.mindspore.probes import forward
 from mindpulse.mindspore.probes.eager import guarded
 from mindpulse.mindspore.ring import Group
-from mindpulse.mindspore.sites import Site, TapMember, decode_attention, decode_groups
+from mindpulse.mindspore.sites import (
+    Fallback,
+    Site,
+    TapMember,
+    decode_attention,
+    decode_groups,
+)
 from mindpulse.mindspore.structure import Place, find_places
 from mindpulse.mindspore.tap import tap
 
@@ -53,21 +59,33 @@ def plant_forward(planting: Planting, net: Any, train_cell: Any) -> None:
             _plant_router(planting, place)
     _plant_loss(planting, train_cell)
     if calls:
-        planting.fallbacks.append(("user", functools.partial(_clear, calls)))
+        planting.fallbacks.append(_without_calls(calls))
     for kind in FALLBACKS:
         members = [m for m in planting.members if m.site.place.kind == kind]
         if members:
-            planting.fallbacks.append((kind, functools.partial(_leave_out, members)))
+            out = functools.partial(_leave_out, members, True)
+            back = functools.partial(_leave_out, members, False)
+            planting.fallbacks.append(Fallback(kind, out, back))
 
 
-def _clear(calls: Sequence[list[Any]]) -> None:
-    for extra in calls:
-        extra.clear()
+def _without_calls(calls: Sequence[list[Any]]) -> Fallback:
+    """The user's own measures; the lists are those that the probes' closures hold."""
+    kept = [tuple(extra) for extra in calls]
+
+    def out() -> None:
+        for extra in calls:
+            extra.clear()
+
+    def back() -> None:
+        for extra, functions in zip(calls, kept, strict=True):
+            extra[:] = functions
+
+    return Fallback("user", out, back)
 
 
-def _leave_out(members: Sequence[TapMember]) -> None:
+def _leave_out(members: Sequence[TapMember], dropped: bool) -> None:
     for member in members:
-        member.dropped = True
+        member.dropped = dropped
 
 
 def _plant_padding(planting: Planting, places: Sequence[Place]) -> forward.Padding | None:

@@ -16,6 +16,7 @@ from mindpulse.mindspore.probes.optimizer import OptimizerTap, Part
 from mindpulse.mindspore.ring import Group
 from mindpulse.mindspore.sites import (
     Decode,
+    Fallback,
     Site,
     decode_gradients,
     decode_groups,
@@ -80,8 +81,9 @@ def _plant(
     tap = OptimizerTap(optimizer, build.parts, counter, planting.guard)
     planting.members.append(tap)
     if any(own):
-        planting.fallbacks.insert(0, ("user", functools.partial(tap.drop, ".own")))
-    planting.fallbacks.append(("optimizer", tap.drop))
+        own_out = functools.partial(tap.drop, ".own")
+        planting.fallbacks.insert(0, Fallback("user", own_out, tap.restore))
+    planting.fallbacks.append(Fallback("optimizer", tap.drop, tap.restore))
 
 
 def _plant_moments(planting: Planting, optimizer: Any, build: _Builder, names: list[str]) -> None:

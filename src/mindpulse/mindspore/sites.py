@@ -81,6 +81,15 @@ class TapMember:
             self.tap.off()
 
 
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A kind of probe that can be left out of the step, and put back."""
+
+    kind: str
+    out: Callable[[], None]
+    back: Callable[[], None]
+
+
 def decode_groups(slot: Slot) -> Decode:
     """For slots of plain values: each group is a series of the site's columns."""
 

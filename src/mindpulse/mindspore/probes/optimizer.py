@@ -61,9 +61,11 @@ class OptimizerTap:
     guard: Guard
     plain: type = field(init=False)
     _probed: dict[int, type] = field(init=False, default_factory=dict)
+    _all: tuple[Part, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         self.plain = type(self.cell)
+        self._all = tuple(self.parts)
 
     def set(self, tier: int) -> None:
         """The variant of a tier; -1 for the class as the user made it."""
@@ -74,6 +76,11 @@ class OptimizerTap:
     def drop(self, name: str = "") -> None:
         """Leaves out slots with this in their names: they do not compile. Still ends the step."""
         self.parts[:] = [part for part in self.parts if name not in part.site.slot.name]
+        self._probed.clear()
+
+    def restore(self) -> None:
+        """Measures everything again."""
+        self.parts[:] = self._all
         self._probed.clear()
 
     def _make(self, tier: int) -> type:
@@ -97,19 +104,14 @@ def _probed(
     writers = [_writer(part) for part in parts]
 
     def before() -> Any:
-        old: tuple[Any, ...] = ()
-        if needs_old:
-            for parameter in parameters:
-                # A real copy: times two is exact, and no pass of the compiler takes it away.
-                old = (*old, parameter.astype(ms.float32) * 2.0)
-        return old
+        return tuple(map(_twice, parameters)) if needs_old else ()
+
+    def unscaled(gradient: Any) -> Any:
+        return gradient.astype(ms.float32) * scale
 
     def after(gradients: Any, old: Any) -> None:
         if scale != 1.0:
-            unscaled: tuple[Any, ...] = ()
-            for gradient in gradients:
-                unscaled = (*unscaled, gradient.astype(ms.float32) * scale)
-            gradients = unscaled
+            gradients = tuple(map(unscaled, gradients))
         for write in writers:
             write(gradients, old)
 
@@ -150,6 +152,22 @@ def _probed(
     # The compiler and amp tell cells apart by these names.
     Probed.__name__, Probed.__qualname__ = plain.__name__, plain.__qualname__
     return Probed
+
+
+# Through `map`: a loop over some hundred parameters is nested too deeply for the graph compiler.
+
+
+def _twice(weight: Any) -> Any:
+    # A real copy: times two is exact, and no pass of the compiler takes it away.
+    return weight.astype(ms.float32) * 2.0
+
+
+def _half(twice: Any) -> Any:
+    return twice * 0.5
+
+
+def _change(after: Any, before: Any) -> Any:
+    return after.astype(ms.float32) - before
 
 
 def _own_scale(optimizer: Any) -> float:
@@ -194,14 +212,23 @@ def detail_values(shapes: Sequence[tuple[int, ...]], wanted: tuple[str, ...]) ->
 def own_values(weights: ParameterTuple | None, measures: list[Callable[[Any], Any]]) -> Any:
     """(gradients, old) -> the user's measures of each weight, or of each gradient without."""
 
+    numbers = [_number_by(measure) for measure in measures]
+
     def values(gradients: Any, old: Any) -> Any:
+        tensors = gradients if weights is None else weights
         row: tuple[Any, ...] = ()
-        for measure in measures:
-            for tensor in gradients if weights is None else weights:
-                row = (*row, measure(tensor.astype(ms.float32)).astype(ms.float32).reshape(1))
+        for number in numbers:
+            row = (*row, *tuple(map(number, tensors)))
         return ops.concat(row)
 
     return values
+
+
+def _number_by(measure: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def number(tensor: Any) -> Any:
+        return measure(tensor.astype(ms.float32)).astype(ms.float32).reshape(1)
+
+    return number
 
 
 def weight_values(parameters: ParameterTuple) -> Any:
@@ -219,12 +246,8 @@ def update_values(parameters: ParameterTuple) -> Any:
     half_squares = tensors.half_squares([p.shape for p in parameters])
 
     def values(gradients: Any, old: Any) -> Any:
-        changes: tuple[Any, ...] = ()
-        befores: tuple[Any, ...] = ()
-        for index in range(len(parameters)):
-            before = old[index] * 0.5
-            changes = (*changes, parameters[index].astype(ms.float32) - before)
-            befores = (*befores, before)
+        befores = tuple(map(_half, old))
+        changes = tuple(map(_change, parameters, befores))
         return ops.concat((half_squares(changes), half_squares(befores)))
 
     return values
