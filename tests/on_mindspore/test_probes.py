@@ -163,10 +163,19 @@ def test_attention_stays_thinned_whenever_the_ring_is_read(mode: str, tmp_path: 
     assert open_run(tmp_path).series("attn_focus").steps.tolist() == [1, 5, 9, 13]
 
 
-def test_jit_keeps_measuring_on_each_step(tmp_path: Path) -> None:
+def test_a_jit_function_measures_always_and_what_is_due_is_kept(tmp_path: Path) -> None:
     """A jit function keeps its probes: the monitor finds out and stops swapping classes."""
-    watched_run("jit", tmp_path / "run", 9, interval=4, capacity=4)
-    assert open_run(tmp_path / "run").series("attn_focus").steps.tolist() == list(range(1, 10))
+    training = make_training("jit")
+    monitor = attach(
+        training.net, training.optimizer, summary_dir=tmp_path / "run", interval=4, capacity=4
+    )
+    for ids, labels in batches(9):
+        monitor.step(training.step(ids, labels))
+    assert monitor._planted.variants.fixed
+    monitor.close()
+    run = open_run(tmp_path / "run")
+    assert run.series("attn_focus").steps.tolist() == [1, 5, 9]
+    assert run.series("grad_norm").steps.tolist() == list(range(1, 10))
 
 
 def test_nothing_is_compiled_after_the_first_step(tmp_path: Path) -> None:
