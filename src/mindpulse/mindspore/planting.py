@@ -9,7 +9,7 @@ from typing import Any
 
 from mindpulse.catalogue import MEASURES, Measure
 from mindpulse.catalogue.selection import select
-from mindpulse.catalogue.user import registered
+from mindpulse.catalogue.user import registered_tags
 from mindpulse.errors import PlantError, UsageError
 from mindpulse.mindspore.actions import LearningRate, find_learning_rates
 from mindpulse.mindspore.guard import Guard
@@ -65,7 +65,7 @@ class Options:
 
 def known_measures() -> dict[str, Measure]:
     """The catalogue and the user's own measures."""
-    return {**MEASURES, **{user.measure.tag: user.measure for user in registered()}}
+    return {**MEASURES, **registered_tags()}
 
 
 @dataclass(slots=True, eq=False)

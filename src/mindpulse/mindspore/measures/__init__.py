@@ -8,30 +8,15 @@ runs inside the training step, takes float32 tensors and returns one float32 ten
 from __future__ import annotations
 
 from mindpulse.mindspore.measures import attention, ffn, norm, output, router, tensors
-from mindpulse.mindspore.measures.attention import (
-    MAP_HEADS,
-    MAP_SIDE,
-    MASKED_BY,
-    attention_entropy,
-    attention_focus,
-    four_axes,
-    visible_keys,
-)
-from mindpulse.mindspore.measures.tensors import squared_norm_half
+from mindpulse.mindspore.measures.attention import MAP_HEADS, four_axes
 
 __all__ = [
     "MAP_HEADS",
-    "MAP_SIDE",
-    "MASKED_BY",
     "attention",
-    "attention_entropy",
-    "attention_focus",
     "ffn",
     "four_axes",
     "norm",
     "output",
     "router",
-    "squared_norm_half",
     "tensors",
-    "visible_keys",
 ]

@@ -13,6 +13,7 @@ from typing import Any
 import mindspore as ms
 from mindspore import ops
 
+from mindpulse.catalogue.attention import MASKED_BY
 from mindpulse.mindspore.measures.reduce import (
     TINY,
     keep_nan,
@@ -23,8 +24,6 @@ from mindpulse.mindspore.measures.reduce import (
     sum_last,
 )
 
-MASKED_BY = 5000.0
-MAP_SIDE = 64
 MAP_HEADS = 8
 _BELOW_SPARSE = 0.00099999993  # the largest float32 below 1e-3
 _STEEP = 1e11  # takes the distance to the next float32 above the limit beyond 6
@@ -67,22 +66,6 @@ def rows(wanted: tuple[str, ...]) -> Callable[..., Any]:
         return values if order is None else ops.gather(values, order, 0)
 
     return measure
-
-
-def attention_focus(p: Any) -> Any:
-    """(head,) mean over batch and query of max_k p / (sum_k p + 1e-8)."""
-    mass = sum_last(p)
-    return _over_batch_and_query(_focus(p, mass, mass, max_last(p)))
-
-
-def attention_entropy(p: Any, visible: Any) -> Any:
-    """(head,) mean over batch and query of -sum_k p ln p / ln(visible keys), at most 1 each.
-
-    Args:
-        p: (batch, head, query, key), attention probabilities.
-        visible: (batch, head, query), see `visible_keys`; fewer than two count as two.
-    """
-    return _over_batch_and_query(_entropy(p, visible, visible, visible))
 
 
 def visible_keys(logits: Any) -> Any:

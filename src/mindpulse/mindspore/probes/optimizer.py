@@ -17,7 +17,7 @@ from mindpulse.mindspore.guard import Guard
 from mindpulse.mindspore.measures import tensors
 from mindpulse.mindspore.probes.eager import guarded
 from mindpulse.mindspore.sites import Site
-from mindpulse.mindspore.tap.swap import bridge
+from mindpulse.mindspore.tap.swap import bridge, complete
 
 _MOMENTS = (
     ("moment1", "moment2"),
@@ -145,12 +145,7 @@ def _probed(
                 ops.assign_add(counter, one)
             return out
 
-    for name, member in members.items():
-        if name != "construct":
-            setattr(Probed, name, member)
-    Probed._mindpulse_update = plain.construct  # type: ignore[attr-defined]
-    # The compiler and amp tell cells apart by these names.
-    Probed.__name__, Probed.__qualname__ = plain.__name__, plain.__qualname__
+    complete(Probed, plain, members, "_mindpulse_update")
     return Probed
 
 

@@ -8,7 +8,7 @@ import mindspore as ms
 from mindspore import Parameter, nn, ops
 
 from mindpulse.mindspore.ring import HEAD, STAMP_PERIOD, Slot
-from mindpulse.mindspore.tap.swap import bridge
+from mindpulse.mindspore.tap.swap import bridge, complete
 
 
 def scales_loss(cell: Any) -> bool:
@@ -43,9 +43,5 @@ def loss_scale_probe(plain: type, slot: Slot, counter: Parameter, capacity: int)
             ops.assign_add(counter, skipped)
             return out
 
-    for name, member in members.items():
-        if name != "construct":
-            setattr(Scaled, name, member)
-    Scaled._mindpulse_scaled = plain.construct  # type: ignore[attr-defined]
-    Scaled.__name__, Scaled.__qualname__ = plain.__name__, plain.__qualname__
+    complete(Scaled, plain, members, "_mindpulse_scaled")
     return Scaled

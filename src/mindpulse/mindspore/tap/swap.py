@@ -82,6 +82,16 @@ def bridge(plain: type) -> tuple[type, dict[str, Any]]:
     return type(plain.__name__, (plain,), below), members
 
 
+def complete(made: type, plain: type, members: dict[str, Any], called: str) -> None:
+    """Gives a subclass of a bridge what belongs above it; `plain`'s construct becomes `called`."""
+    for name, member in members.items():
+        if name != "construct":
+            setattr(made, name, member)
+    setattr(made, called, plain.construct)  # type: ignore[attr-defined]
+    # The compiler and amp tell cells apart by these names.
+    made.__name__, made.__qualname__ = plain.__name__, plain.__qualname__
+
+
 def _inherited(plain: type, name: str) -> Any:
     for cls in plain.__mro__[1:]:
         if name in vars(cls):
