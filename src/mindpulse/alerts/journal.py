@@ -23,6 +23,11 @@ def read_alerts(run_dir: Path | str) -> list[AlertEvent]:
     return [event for event in found if event is not None]
 
 
+def read_alert(line: bytes) -> AlertEvent | None:
+    """The alert of one line of the journal, None if it holds none."""
+    return _event(line)
+
+
 class Journal:
     """Appends alerts, each state of each alert once, also over restarts of the watcher.
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "compare": "Do two runs converge alike; where do they part, which is better.",
     "import": "Make a run folder of what another tool wrote.",
     "watch": "Judge a run while it trains; raise alerts, and act if told to.",
+    "deliver": "Check or test the receivers of alerts.",
     "demo": "Train a small BERT or ViT under MindPulse, with a fault if you like.",
 }
 

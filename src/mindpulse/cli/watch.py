@@ -16,6 +16,7 @@ from mindpulse.alerts.journal import read_alerts
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import print_json
+from mindpulse.cli.receivers import deliver_option, delivering
 from mindpulse.control.schema import VERBS
 from mindpulse.deliver.file import event_object
 from mindpulse.deliver.terminal import Terminal
@@ -38,6 +39,7 @@ EVERY_VERB = "all"
     help=f"Ask the training to act: all of {', '.join(VERBS)}, or those named. [default: advise]",
 )
 @options.rules
+@deliver_option
 @click.option("--once", is_flag=True, help="Judge what is there, and end.")
 @options.lang
 @options.as_json
@@ -45,6 +47,7 @@ def command(
     run_dir: Path,
     act: str | None,
     rules_file: Path | None,
+    deliver_file: Path | None,
     once: bool,
     lang: str,
     as_json: bool,
@@ -61,10 +64,11 @@ def command(
     if not once:
         mode = f"may ask for {', '.join(sorted(verbs))}" if verbs else "advice only, see --act"
         click.echo(f"watching {run_dir} with {len(rules)} rules ({mode}); Ctrl-C ends", err=True)
-    deliver = receiver(lang, as_json)
-    with stop_on_signal() as stop:
+    show = receiver(lang, as_json)
+    with stop_on_signal() as stop, delivering(deliver_file, [run_dir]) as deliver:
         for event in watch(run_dir, rules, act=verbs, stop=stop, once=once):
-            deliver(event)
+            show(event)
+            deliver(run_dir, event)
     if not checked:
         _warn_of_unknown_series(run_dir, rules)
     if any(e.state == FIRING and e.severity != "info" for e in read_alerts(run_dir)):

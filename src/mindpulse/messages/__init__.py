@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from mindpulse.catalogue import MEASURES
 from mindpulse.errors import UsageError
 from mindpulse.messages.compare_texts import COMPARE_TEXTS
+from mindpulse.messages.deliver_texts import DELIVER_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
 
@@ -115,6 +116,7 @@ CATALOGUE: dict[str, Pair] = {
     ),
 }
 CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.items()})
+CATALOGUE.update({f"deliver.{_key}": _pair for _key, _pair in DELIVER_TEXTS.items()})
 for _name, _texts in RULE_TEXTS.items():
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
 
