@@ -13,7 +13,7 @@ PART_rest = tests/on_mindspore/test_[a-m]*.py
 PART_core = tests/test_*.py
 BENCHMARKS = training_thread overhead read events export compare report rules
 
-.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability fuzz venv clean
+.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability bench-rules fuzz venv clean
 
 help:
 	@echo "make demo       train a small BERT under MindPulse and show its health report"
@@ -22,6 +22,7 @@ help:
 	@echo "make lint       ruff and mypy                   make format     ruff format"
 	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
 	@echo "make bench-durability  500 kills, 200 power losses, a million rows under three readers"
+	@echo "make bench-rules  how good the rules are on recorded faults: ARGS=\"--part tune\", --explain RUN"
 	@echo "make fuzz       fuzzes every reader, SECONDS=60 each"
 
 venv:
@@ -62,6 +63,9 @@ bench-quick: venv
 
 bench-durability: venv
 	@$(BIN)/python benchmarks/durability.py --json build/durability.json
+
+bench-rules: venv
+	@$(BIN)/python -m benchmarks.faults.bench_rules $(ARGS)
 
 fuzz: venv
 	@$(BIN)/python -m pip install -q -e .[fuzz]
