@@ -6,10 +6,31 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mindpulse.rules.functions import COLUMN_FUNCTIONS, NUMBER_FUNCTIONS, REDUCERS
+from mindpulse.rules.compiler import compile_record
+from mindpulse.rules.derived import Record
+from mindpulse.rules.functions import (
+    COLUMN_FUNCTIONS,
+    LAYER_FUNCTIONS,
+    NUMBER_FUNCTIONS,
+    REDUCERS,
+)
 
-WIDTHS = {"x": 1, "y": 1, "z": 3, "w": 3, "v": 2}
-TAGS = [*WIDTHS, "x", "y", "z", "missing"]
+# The columns of attn_focus are labelled with layer and head.
+WIDTHS = {"x": 1, "y": 1, "z": 3, "w": 3, "v": 2, "attn_focus": 8}
+DERIVED = {
+    "smooth": "mean(upto(x[4]))",
+    "moved": "last(z) - first(z[3])",
+    "recent": "median(steps(y[6]))",
+    "guarded": "when(last(y) > 0.5, last(x))",
+    "share": "share_columns(last(z) > last(w))",
+    "misfit": "last(v) + last(z)",
+    "deep": "mean(smooth[3]) + max_columns(last(moved))",
+    "ends": "first_layer(last(attn_focus)) / last_layer(mean(attn_focus[2]))",
+}
+RECORDS: dict[str, Record] = {}
+for _name, _text in DERIVED.items():
+    RECORDS[_name] = compile_record(_name, _text, RECORDS)
+TAGS = [*WIDTHS, *WIDTHS, "missing", *DERIVED]
 CONSTANTS = ["0", "1", "0.5", "2", "50", "1e-9", "-1"]
 TRUTH_COLUMNS = [name for name, function in COLUMN_FUNCTIONS.items() if function.gives_truth]
 LEVELS = [
@@ -38,7 +59,7 @@ def windows(draw: st.DrawFn, fewest: int) -> str:
     if fewest == 1 and draw(st.booleans()):
         return tag
     text = f"{tag}[{skip}:{skip + length}]" if skip else f"{tag}[{length}]"
-    return f"upto({text})" if draw(st.sampled_from([False, False, True])) else text
+    return draw(st.sampled_from(["{}", "{}", "upto({})", "steps({})"])).format(text)
 
 
 @st.composite
@@ -49,7 +70,8 @@ def reductions(draw: st.DrawFn) -> str:
 
 
 def _numbers(condition: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    leaf = st.one_of(reductions(), reductions(), st.sampled_from([*CONSTANTS, "step"]))
+    ages = st.sampled_from(list(WIDTHS)).map("age({})".format)
+    leaf = st.one_of(reductions(), reductions(), ages, st.sampled_from([*CONSTANTS, "step"]))
 
     def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         columns = [name for name, function in COLUMN_FUNCTIONS.items() if not function.truth]
@@ -57,15 +79,22 @@ def _numbers(condition: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner),
             st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner),
             st.builds("{}({})".format, st.sampled_from([*columns, *NUMBER_FUNCTIONS, "-"]), inner),
+            st.builds("{}({})".format, st.sampled_from(list(LAYER_FUNCTIONS)), inner),
             st.builds("share_columns({})".format, condition),
+            st.builds("when({}, {})".format, condition, inner),
         )
 
     return st.recursive(leaf, larger, max_leaves=4)
 
 
+def _plain() -> st.SearchStrategy[str]:
+    compared = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+    return st.builds("{} {} {}".format, reductions(), compared, st.sampled_from(CONSTANTS))
+
+
 def _conditions() -> st.SearchStrategy[str]:
     compared = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
-    plain = st.builds("{} {} {}".format, reductions(), compared, st.sampled_from(CONSTANTS))
+    plain = _plain()
     number = _numbers(plain)
     leaf = st.one_of(plain, st.builds("{} {} {}".format, number, compared, number))
 
@@ -80,6 +109,7 @@ def _conditions() -> st.SearchStrategy[str]:
 
 
 CONDITIONS = _conditions()
+NUMBERS = _numbers(_plain())
 
 
 def values(random: np.random.Generator, count: int, width: int) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "watcher": RULES,
     "deliver": {*RULES, "watcher"},
     "health": {*RULES, "watcher"},
-    "testing": {*STORE, "recorder", "window"},
+    "testing": {*RULES, "recorder"},
     "report": EDGE,
     "compare": {*STORE, "window", "interop", "messages"},
     "cli": {*EDGE, "report", "demo", "compare"},

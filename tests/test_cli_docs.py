@@ -29,6 +29,9 @@ def as_documented(option: click.Option, context: click.Context) -> str:
 
 
 def options_of(command: click.Command, name: str) -> set[str]:
+    """The options of a command, those of its subcommands included."""
+    if isinstance(command, click.Group):
+        return set().union(*(options_of(inner, n) for n, inner in command.commands.items()))
     context = click.Context(command, info_name=name, help_option_names=[])
     found = [p for p in command.get_params(context) if isinstance(p, click.Option)]
     return {as_documented(p, context) for p in found}

@@ -1,18 +1,13 @@
-"""The rule language: what it says, what it refuses, and that nothing gets through."""
+"""The rule language: what it says, and how it points at a mistake."""
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mindpulse.errors import RuleError
 from mindpulse.rules.compiler import compile_expression
-from mindpulse.rules.functions import REDUCERS, documentation
+from mindpulse.rules.functions import REDUCERS
 from mindpulse.testing import view
 
 NAN, INF = float("nan"), float("inf")
@@ -166,78 +161,6 @@ def test_series_of_different_widths_are_unknown_not_an_error() -> None:
     assert "2 columns" in verdict.reason
 
 
-ATTACKS = [
-    "__import__('os').system('id')",
-    "().__class__.__bases__[0].__subclasses__()",
-    "last(x).__class__ > 1",
-    "last(x).tofile('/tmp/owned') > 1",
-    "x[100].tofile('/tmp/owned')",
-    "open('/etc/passwd').read() > 1",
-    "eval('1') > 0",
-    "exec('1') > 0",
-    "getattr(x, 'y') > 1",
-    "globals() > 1",
-    "[y for y in x] > 1",
-    "{1: 2} > 1",
-    "(lambda: 1)() > 1",
-    "(y := last(x)) > 1",
-    "last(x) if 1 else 2",
-    "9 ** 9 ** 9 ** 9 > 1",
-    "2 << 100000 > 1",
-    "7 % 0 > 1",
-    "7 // 0 > 1",
-    "'a' * 1000000000 > 1",
-    "b'a' > 1",
-    "f'{x}' > 1",
-    "1j > 0",
-    "True > 0",
-    "None > 0",
-    "... > 0",
-    "last(*x) > 1",
-    "last(**x) > 1",
-    "last(x=x) > 1",
-    "quantile(x[3], q=0.5) > 1",
-    "last(x)[0] > 1",
-    "x[-1] > 1",
-    "mean(x[0]) > 1",
-    "mean(x[1.5]) > 1",
-    "mean(x[1000000000]) > 1",
-    "mean(x[1:2:3]) > 1",
-    "mean(x[5:5]) > 1",
-    "mean(x[y]) > 1",
-    "mean(x[10][10]) > 1",
-    "mean(mean(x[10])) > 1",
-    "mean(_private[10]) > 1",
-    "mean(ｘ[10]) > 1",
-    "last(x) in (1, 2)",
-    "last(x) is 1",
-    "last(x) > 1; import os",
-    "import os",
-    "await x > 1",
-    "yield",
-    "last(x) > 1 #" + "a" * 2000,
-    "(" * 300 + "1" + ")" * 300 + " > 0",
-    "-" * 900 + "1 > 0",
-    "not " * 200 + "1 > 0",
-    "+".join(["1"] * 400) + " > 0",
-    "1e999 > 0",
-    "9" * 400 + " > 0",
-    "last(x) > 1\x00",
-    "last(x) > 1 \u202e",
-    "",
-    "   \n ",
-]
-
-
-@pytest.mark.parametrize("text", ATTACKS)
-def test_attacks_are_refused(text: str) -> None:
-    begin = time.perf_counter()
-    with pytest.raises(RuleError):
-        compile_expression(text)
-    assert time.perf_counter() - begin < 1.0
-    assert not Path("/tmp/owned").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "message", "column"),
     [
@@ -269,43 +192,3 @@ def test_an_expression_over_several_lines_points_at_the_right_place() -> None:
         compile_expression("\n  last(x) > 1\n  and nope(x) > 1\n")
     error = caught.value
     assert error.text[error.column :].startswith("nope")
-
-
-@given(st.text(max_size=80))
-@settings(max_examples=300, deadline=None)
-def test_any_text_compiles_or_is_a_rule_error(text: str) -> None:
-    error = refusal(text)
-    assert error is None or 0 <= error.column <= len(error.text)
-
-
-def refusal(text: str) -> RuleError | None:
-    try:
-        compile_expression(text)
-    except RuleError as error:
-        return error
-    return None
-
-
-WORDS = [
-    *sorted(documentation()),
-    "x", "y[3]", "x[2:9]", "step", "(", ")", ",", "<", ">=", "==", "and", "or", "not", "+", "-",
-    "*", "/", "1", "0.5", "1e-9", "x[", "]",
-]  # fmt: skip
-
-
-@given(
-    st.lists(st.sampled_from(WORDS), max_size=14),
-    st.lists(
-        st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), min_size=2, max_size=2),
-        max_size=12,
-    ),
-)
-@settings(max_examples=500, deadline=None)
-def test_what_compiles_evaluates_to_a_verdict(words: list[str], rows: list[list[float]]) -> None:
-    text = " ".join(words)
-    if refusal(text):
-        return
-    expression = compile_expression(text)
-    verdict = expression.evaluate(view(x=np.array(rows).reshape(-1, 2), y=[1.0, 2.0, 3.0]))
-    assert verdict.state in ("fired", "quiet", "unknown")
-    assert (verdict.reason != "") == (verdict.state == "unknown")

@@ -1,4 +1,4 @@
-"""The shipped rules on healthy and faulty runs, rule files, and their documentation."""
+"""The shipped rules on healthy and faulty runs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,15 @@ import doctest
 import importlib
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mindpulse.alerts.judge import Judge
-from mindpulse.errors import RuleError
-from mindpulse.rules.functions import documentation
-from mindpulse.rules.load import check_rules, load_rules
-from mindpulse.rules.page import page
-from mindpulse.rules.rule import KEYS, PARTS, Rule, make_rule
+from mindpulse.rules.load import load_rules
 from mindpulse.testing import chunk, view
 
-DOCS = Path(__file__).parent.parent / "docs"
 RULES = load_rules()
-NAMES = [rule.name for rule in RULES]
 Series = dict[str, np.ndarray]
 
 
@@ -179,136 +172,9 @@ def test_a_rule_is_evaluated_in_microseconds() -> None:
 @pytest.mark.parametrize(
     "name",
     ["window", "rules.compiler", "rules.expression", "rules.load", "rules.page", "rules.rule",
-     "rules.sweep", "rules.syntax", "alerts.ahead", "alerts.judge", "alerts.life"],
+     "rules.sweep", "rules.syntax", "alerts.ahead", "alerts.judge", "alerts.life",
+     "testing.values", "testing.scenario", "testing.outcome"],
 )  # fmt: skip
 def test_the_examples_run(name: str) -> None:
     tried = doctest.testmod(importlib.import_module(f"mindpulse.{name}"))
     assert (tried.failed, tried.attempted > 0) == (0, True)
-
-
-# Rule files.
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "rules.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def find(rules: tuple[Rule, ...], name: str) -> Rule:
-    return next(rule for rule in rules if rule.name == name)
-
-
-def test_a_file_changes_extends_and_disables(tmp_path: Path) -> None:
-    rules = load_rules(write(tmp_path, """
-        [[rule]]
-        name = "gradient-explosion"
-        expr = "last(grad_norm) > 500"
-        [[rule]]
-        name = "step-time-outlier"
-        disabled = true
-        [[rule]]
-        name = "mine"
-        expr = "last(mine) > 1"
-        summary = "too much"
-        summary_zh = "太多"
-    """))  # fmt: skip
-    changed = find(rules, "gradient-explosion")
-    assert changed.expression.text == "last(grad_norm) > 500"
-    assert changed.severity == "error"
-    assert changed.action is not None
-    assert "step-time-outlier" not in [rule.name for rule in rules]
-    assert find(rules, "mine").texts == {"en": "too much", "zh": "太多"}
-    assert len(rules) == len(RULES)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[[rule]\n", "not TOML"),
-        ("[rules]\n", "only [[rule]] tables"),
-        ("rule = 3\n", "only [[rule]] tables"),
-        ("[[rule]]\nexpr = 'last(x) > 1'\n", "rule number 1 has no name"),
-        ("[[rule]]\nname = 'a'\n", "rule 'a': expr is missing"),
-        ("[[rule]]\nname = 'a'\nexpr = 3\n", "rule 'a': expr is 3: want a text"),
-        ("[[rule]]\nname = 'a'\nexpr = 'lsat(x) > 1'\n", "rule 'a': no function 'lsat'; did you"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x) >'\n", "rule 'a': syntax"),
-        (
-            "[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\nfor_step = 3\n",
-            "'for_step'; did you mean 'for_",
-        ),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\nfor_steps = -1\n", "for_steps is -1"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\nfor_steps = true\n", "for_steps is True"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\nseverity = 'bad'\n", "severity is 'bad'"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\npart = 'bad'\n", "part is 'bad'"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\ndisabled = 1\n", "disabled is 1"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\naction = 'stop'\n", "action is 'stop'"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\naction = {request = 'stp'}\n", "mean 'stop'"),
-        ("[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\naction = {request = 'scale_lr'}\n", "factor"),
-        (
-            "[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\n"
-            "action = {request = 'scale_lr', factor = 0.0}\n",
-            "between 0 and 1000",
-        ),
-        (
-            "[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\naction = {request = 'stop', when = 'x'}\n",
-            "has many rows",
-        ),
-        (
-            "[[rule]]\nname = 'a'\nexpr = 'last(x)>1'\naction = {request = 'stop', at_most = -1}\n",
-            "at_most is -1",
-        ),
-        ("[[rule]]\nname = 'a'\n[[rule]]\nname = 'a'\n", "two rules are called 'a'"),
-    ],
-)
-def test_a_mistake_names_file_and_rule(tmp_path: Path, text: str, message: str) -> None:
-    path = write(tmp_path, text)
-    with pytest.raises(RuleError) as caught:
-        load_rules(path)
-    assert str(path) in str(caught.value)
-    assert message in str(caught.value)
-
-
-def test_a_missing_or_unreadable_file_is_a_rule_error(tmp_path: Path) -> None:
-    with pytest.raises(RuleError, match="No such file"):
-        load_rules(tmp_path / "none.toml")
-    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(RuleError, match="not UTF-8"):
-        load_rules(tmp_path / "bytes.toml")
-
-
-def test_an_unknown_series_is_told_with_the_nearest_name() -> None:
-    rules = [make_rule({"name": "a", "expr": "last(grad_nrom) > 1"})]
-    assert check_rules(rules, ["grad_norm", "train_loss"]) == [
-        "rule 'a': the series 'grad_nrom' is written by nobody in this run; "
-        "did you mean 'grad_norm'?; the rule stays unknown"
-    ]
-    assert check_rules(rules, ["grad_nrom"]) == []
-
-
-# Documentation.
-
-
-def test_every_shipped_rule_has_its_paragraph() -> None:
-    text = (DOCS / "rules.md").read_text(encoding="utf-8")
-    for rule in RULES:
-        _, found, rest = text.partition(f"\n### {rule.name}\n")
-        assert found, rule.name
-        paragraph = " ".join(rest.partition("\n### ")[0].split())
-        assert f"`{' '.join(rule.expression.text.split())}`" in paragraph, rule.name
-        assert rule.severity in paragraph, rule.name
-        if rule.action and rule.action.when:
-            assert f"`{' '.join(rule.action.when.text.split())}`" in paragraph, rule.name
-
-
-def test_every_function_key_and_part_is_documented() -> None:
-    text = (DOCS / "rules.md").read_text(encoding="utf-8")
-    for name, meaning in documentation().items():
-        assert f"| `{name}` | {meaning} |" in text
-    for word in (*KEYS, *PARTS):
-        assert f"`{word}`" in text
-
-
-def test_the_chinese_page_is_up_to_date() -> None:
-    assert (DOCS / "rules.zh-CN.md").read_text(encoding="utf-8") == page("zh")
-    assert all(f"## {name} " in page("en") for name in NAMES)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import random_rules
-from mindpulse.rules.compiler import compile_expression
+from mindpulse.errors import RuleError
+from mindpulse.rules.compiler import compile_expression, compile_record
+from mindpulse.rules.derived import Record
 from mindpulse.rules.functions import COLUMN_FUNCTIONS, NUMBER_FUNCTIONS, REDUCERS
 from mindpulse.rules.sweep import Says, sweep
 from mindpulse.testing import chunk
 from mindpulse.window import Window
 
+LAYERS = "first_layer(last(attn_focus)) + last_layer(last(attn_focus))"
 FIRED, QUIET, UNKNOWN, OPEN = "fired", "quiet", "unknown", "open"
 
 
@@ -34,7 +38,7 @@ def odd(random: np.random.Generator, shape: tuple[int, ...], share: float) -> ND
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("share", [0.0, 0.2])
-@pytest.mark.parametrize("rows", [3, 8, 50, 200, 20_000])
+@pytest.mark.parametrize("rows", [10, 13, 50, 200, 20_000])
 @pytest.mark.parametrize("name", sorted(REDUCERS))
 def test_a_reducer_gives_the_same_bits_for_one_step_and_for_many(
     name: str, rows: int, share: float
@@ -76,29 +80,56 @@ def window_of(series: dict[str, tuple[NDArray[np.float64], int, int]]) -> Window
     return window
 
 
-def compared(text: str, window: Window, steps: Sequence[int]) -> list[str]:
+def compared(
+    text: str, window: Window, steps: Sequence[int], records: Mapping[str, Record] | None = None
+) -> list[str]:
     """What the sweep says, checked against each step that it does not leave open."""
-    expression = compile_expression(text)
-    told = [Says(said).name.lower() for said in sweep(expression, window.kept, np.array(steps))]
+    expression = compile_expression(text, records)
+    swept = sweep(expression, window.kept, np.array(steps), window.spec)
+    told = [Says(said).name.lower() for said in swept]
     alone = [expression.evaluate(window.view(step)).state for step in steps]
     assert [b if a == OPEN else a for a, b in zip(told, alone, strict=True)] == alone, text
     return told
+
+
+def random_window(random: np.random.Generator) -> Window:
+    return window_of(
+        {
+            tag: (
+                random_rules.values(random, int(random.integers(1, 40)), width),
+                int(random.integers(0, 8)),
+                int(random.choice([1, 1, 3, 10])),
+            )
+            for tag, width in random_rules.WIDTHS.items()
+        }
+    )
 
 
 @given(random_rules.CONDITIONS, st.integers(0, 2**32 - 1))
 @settings(max_examples=400, deadline=None)
 def test_any_expression_says_the_same_for_many_steps(text: str, seed: int) -> None:
     random = np.random.default_rng(seed)
-    series = {
-        tag: (
-            random_rules.values(random, int(random.integers(1, 40)), width),
-            int(random.integers(0, 8)),
-            int(random.choice([1, 1, 3, 10])),
-        )
-        for tag, width in random_rules.WIDTHS.items()
-    }
+    window = random_window(random)
     steps = np.unique(random.integers(-2, 50, 40))
-    compared(text, window_of(series), steps.tolist())
+    compared(text, window, steps.tolist(), random_rules.RECORDS)
+
+
+@given(random_rules.NUMBERS, st.sampled_from(["last(r)", "mean(r[3])", "count(upto(r[4]))"]),
+       st.integers(0, 2**32 - 1))  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_any_derived_series_has_the_same_rows_for_many_steps(
+    text: str, read: str, seed: int
+) -> None:
+    try:
+        record = compile_record("r", text, random_rules.RECORDS)
+    except RuleError:  # a number without any series
+        assert not set(re.findall(r"\w+", text)) & set(random_rules.TAGS)
+        return
+    random = np.random.default_rng(seed)
+    window = random_window(random)
+    steps = np.unique(random.integers(-2, 50, 30)).tolist()
+    for limit in ("0.5", "1"):
+        compared(f"{read} > {limit}", window, steps, {"r": record})
 
 
 def test_only_partial_windows_that_are_not_full_are_left_open() -> None:
@@ -127,3 +158,21 @@ def test_the_rest_of_a_condition_is_looked_at_only_where_it_matters() -> None:
     expression = compile_expression("last(x) > 1 and max(y[9]) > 1 and min(y[9]) > 1")
     sweep(expression, kept, np.arange(20, 40))  # type: ignore[arg-type]
     assert len(asked) == 1
+
+
+def test_windows_in_steps_are_never_left_open() -> None:
+    window = window_of({"x": (np.ones(9), 1, 3), "y": (np.arange(30.0), 1, 1)})
+    told = compared("count(steps(x[6])) == 2 and count(steps(y[6])) == 6", window, range(32))
+    assert told[:6] == [UNKNOWN, *[QUIET] * 3, QUIET, QUIET]
+    assert told[6:27] == [FIRED] * 21
+    assert OPEN not in told
+
+
+def test_what_asks_for_layers_is_left_open_without_labels() -> None:
+    window = window_of({"attn_focus": (np.ones((9, 8)), 1, 1)})
+    expression = compile_expression("first_layer(last(attn_focus)) == 1")
+    assert sweep(expression, window.kept, np.arange(1, 5)).tolist() == [Says.OPEN] * 4
+    assert sweep(expression, window.kept, np.arange(1, 5), window.spec).tolist() == [1] * 4
+    through = compile_expression("last(r) == 2", {"r": compile_record("r", LAYERS)})
+    assert sweep(through, window.kept, np.arange(1, 5)).tolist() == [Says.OPEN] * 4
+    assert sweep(through, window.kept, np.arange(1, 5), window.spec).tolist() == [1] * 4

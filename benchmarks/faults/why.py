@@ -116,7 +116,7 @@ def _longest(steps: list[int], said: list[str]) -> int:
 
 def terms(window: Window, rule: Rule, step: int, rank: int = 0) -> list[tuple[str, float, float]]:
     """(term, smallest, largest value over its columns) of a rule at a step, in reading order."""
-    run = Run(window.view(step, rank))
+    run = Run(window.view(step, rank), rule.expression)
     with np.errstate(all="ignore"):
         rule.expression.node(run)
     found = {}

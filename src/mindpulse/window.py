@@ -99,6 +99,11 @@ class View:
         track = self._tracks.get(tag)
         return track.spec.width if track else 0
 
+    def spec(self, tag: str) -> SeriesSpec | None:
+        """What the columns of a series are, None if it is not there."""
+        track = self._tracks.get(tag)
+        return track.spec if track else None
+
     def window(self, tag: str, skip: int, length: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """(steps, values) of at most `length` rows, leaving out the newest `skip`.
 
@@ -184,6 +189,11 @@ class Window:
         """The kept rows of a series, None if it has none."""
         track = self.tracks(rank).get(tag)
         return track.rows if track else None
+
+    def spec(self, tag: str, rank: int = 0) -> SeriesSpec | None:
+        """What the columns of a series are, None if it has no rows."""
+        track = self.tracks(rank).get(tag)
+        return track.spec if track else None
 
     def view(self, step: int, rank: int = 0) -> View:
         """What a rule sees at `step`."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from mindpulse.alerts.ahead import Ahead
 from mindpulse.alerts.life import FIRING, AlertEvent, AlertState, Finding, advance, restart
-from mindpulse.rules.expression import Verdict
+from mindpulse.rules.expression import FIRED, Verdict
 from mindpulse.rules.functions import Steps
 from mindpulse.rules.rule import Rule
 from mindpulse.rules.sweep import sweep
@@ -129,20 +129,25 @@ class Judge:
             yield from steps.tolist()
             return
         read = partial(self.window.kept, rank=seat.rank)
-        ahead, at = Ahead.of(seat.rule, steps, sweep(seat.rule.expression, read, steps)), 0
+        spec = partial(self.window.spec, rank=seat.rank)
+        said = sweep(seat.rule.expression, read, steps, spec)
+        ahead, at = Ahead.of(seat.rule, steps, said), 0
         while at < len(steps):
             at = ahead.next_to_judge(at, seat.state)
             yield int(steps[at])
             at += 1
 
     def _judge_step(self, seat: _Seat, tracks: list[Track], step: int) -> list[AlertEvent]:
-        verdict = seat.rule.expression.evaluate(self.window.view(step, seat.rank))
+        view = self.window.view(step, seat.rank)
+        verdict = seat.rule.expression.evaluate(view)
+        rings = verdict.state == FIRED and seat.state.phase != FIRING
         finding = Finding(
             seat.rule,
             seat.rank,
             self.window.attempt(seat.rank),
             verdict,
             _column_names(verdict, tracks),
+            seat.rule.severity_at(view) if rings and seat.rule.worse else "",
         )
         seat.state, told = advance(seat.state, finding, step, _wall_time(tracks, step))
         seat.judged = step

@@ -24,6 +24,7 @@ class Finding:
 
     Attributes:
         columns: names of the columns in `verdict.columns`, in the same order.
+        severity: how severe an alert that begins here is; "" as the rule says.
     """
 
     rule: Rule
@@ -31,6 +32,7 @@ class Finding:
     attempt: int
     verdict: Verdict
     columns: tuple[str, ...] = ()
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def _event(
         id=f"{rule.name}/a{finding.attempt}/r{finding.rank}/s{step}",
         rule=rule.name,
         state=FIRING,
-        severity=rule.severity,
+        severity=finding.severity or rule.severity,
         part=rule.part,
         step=step,
         since_step=min(streaks[key] for key in ripe),

@@ -35,6 +35,7 @@ COMMANDS = {
     "query": "Rows of one series: the last ones, or all that come; SQL over a run.",
     "export": "Series as CSV, JSON, Parquet, TensorBoard or MindSpore files.",
     "report": "The training health report as HTML, Markdown or JSON.",
+    "rules": "List, check, test and explain rules, those that ship and your own.",
     "compare": "Do two runs converge alike; where do they part, which is better.",
     "import": "Make a run folder of what another tool wrote.",
     "watch": "Judge a run while it trains; raise alerts, and act if told to.",

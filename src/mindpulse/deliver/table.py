@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindpulse.deliver.secret import Secret, from_environment, from_file
 from mindpulse.errors import UsageError
-from mindpulse.rules.compiler import nearest
+from mindpulse.rules.nearest import nearest
 
 # Keys in which people write a secret as it is.
 SECRET_KEYS = re.compile(

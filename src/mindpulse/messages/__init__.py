@@ -13,6 +13,7 @@ from mindpulse.messages.compare_texts import COMPARE_TEXTS
 from mindpulse.messages.deliver_texts import DELIVER_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
+from mindpulse.messages.rules_texts import RULE_REASONS, RULES_TEXTS
 
 LANGUAGES = ("en", "zh")
 
@@ -115,6 +116,8 @@ CATALOGUE: dict[str, Pair] = {
         "训练未执行请求 {seq}（{status}）",
     ),
 }
+CATALOGUE.update({f"rules.{_key}": _pair for _key, _pair in RULES_TEXTS.items()})
+CATALOGUE.update({f"rule.{_name}.why": _pair for _name, _pair in RULE_REASONS.items()})
 CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.items()})
 CATALOGUE.update({f"deliver.{_key}": _pair for _key, _pair in DELIVER_TEXTS.items()})
 for _name, _texts in RULE_TEXTS.items():
@@ -148,15 +151,15 @@ def rule_text(rule: str, part: str, lang: str = "en", own: Mapping[str, str] | N
     """What a rule says.
 
     Args:
-        part: "summary", "causes" or "next".
+        part: "summary", "why" (it is as it is), "causes" or "next".
         own: the texts of a user's rule by language; a shipped rule has none.
 
     Returns:
-        "" for causes and next steps of a user's rule.
+        "" for reasons, causes and next steps of a user's rule.
     """
     if own and part == "summary":
         return own.get(lang) or next(iter(own.values()))
-    if rule in RULE_TEXTS:
+    if f"rule.{rule}.{part}" in CATALOGUE:
         return text(f"rule.{rule}.{part}", lang)
     return text("alert.own_rule", lang) if part == "summary" else ""
 

@@ -8,32 +8,32 @@ stands in `docs/rules.md`.
 from __future__ import annotations
 
 import ast
-import difflib
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from mindpulse.errors import RuleError
 from mindpulse.rules import nodes
-from mindpulse.rules.expression import Expression, Node, WindowRef
+from mindpulse.rules.derived import Record, measured, work_of
+from mindpulse.rules.expression import Expression
 from mindpulse.rules.functions import (
     COLUMN_FUNCTIONS,
+    LAYER_FUNCTIONS,
     NUMBER_FUNCTIONS,
     REDUCERS,
     WINDOW_FUNCTIONS,
     documentation,
 )
+from mindpulse.rules.nearest import nearest
+from mindpulse.rules.references import STEP, References
+from mindpulse.rules.running import Node
 from mindpulse.rules.syntax import parse
 
-MAX_ROWS = 100_000
 NUMBER, TRUTH = "number", "condition"
-STEP = "step"
 
 Typed = tuple[str, Node]
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _ARITHMETIC: dict[type[ast.operator], nodes.Operation] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
@@ -50,9 +50,11 @@ _COMPARISON: dict[type[ast.cmpop], nodes.Operation] = {
 }
 
 
-@lru_cache(maxsize=256)
-def compile_expression(text: str) -> Expression:
-    """The expression that `text` describes.
+def compile_expression(text: str, records: Mapping[str, Record] | None = None) -> Expression:
+    """The condition that `text` describes.
+
+    Args:
+        records: the derived series that it may read, by name.
 
     Raises:
         RuleError: it is not in the language; points at the character.
@@ -61,18 +63,54 @@ def compile_expression(text: str) -> Expression:
         >>> dict(compile_expression("std(attn_focus[100]) < 0.01").needs)
         {'attn_focus': 100}
     """
+    return _compiled(text, _Compiler.condition, records) if records else _without_records(text)
+
+
+def compile_record(
+    name: str, text: str, records: Mapping[str, Record] | None = None, unit: str = ""
+) -> Record:
+    """The derived series that `text`, a number, describes.
+
+    Raises:
+        RuleError: it is not in the language, reads nothing, or is a condition.
+
+    Example:
+        >>> record = compile_record("smooth", "mean(train_loss[10])")
+        >>> dict(compile_expression("std(smooth[5]) < 0.1", {"smooth": record}).needs)
+        {'train_loss': 14}
+    """
+    expression = compile_number(text, records)
+    if not expression.windows:
+        raise RuleError("a derived series has to read a series", expression.text)
+    return Record(name, expression, unit)
+
+
+def compile_number(text: str, records: Mapping[str, Record] | None = None) -> Expression:
+    """The number that `text` describes, for example one side of a comparison.
+
+    Raises:
+        RuleError: it is not in the language, or a condition.
+    """
+    return _compiled(text, _Compiler.number, records or {})
+
+
+@lru_cache(maxsize=256)
+def _without_records(text: str) -> Expression:
+    return _compiled(text, _Compiler.condition, {})
+
+
+def _compiled(
+    text: str, wanted: Callable[[_Compiler, ast.expr], Node], records: Mapping[str, Record]
+) -> Expression:
     line, tree = parse(text)
-    compiler = _Compiler(line)
-    node = compiler.condition(tree)
-    return Expression(line, compiler.needs, node)
+    compiler = _Compiler(line, records)
+    node = wanted(compiler, tree)
+    windows = tuple(compiler.windows)
+    return Expression(line, compiler.needs, node, windows, compiler.labelled, work_of(windows))
 
 
-class _Compiler:
-    """Walks one tree; `needs` collects the rows that each series has to provide."""
-
-    def __init__(self, line: str) -> None:
-        self.line = line
-        self.needs: dict[str, int] = {}
+class _Compiler(References):
+    """Walks one tree and makes a node of each part."""
 
     def condition(self, tree: ast.expr) -> Node:
         kind, node = self.visit(tree)
@@ -93,9 +131,6 @@ class _Compiler:
         if visitor is None:
             raise self.error(f"{type(tree).__name__} is not part of the rule language", tree)
         return visitor(self, tree)
-
-    def error(self, message: str, tree: ast.expr) -> RuleError:
-        return RuleError(message, self.line, tree.col_offset)
 
     # What may stand in a rule, one method for each kind of node.
 
@@ -159,6 +194,10 @@ class _Compiler:
         if name in NUMBER_FUNCTIONS:
             self.arity(tree, name, 1)
             return NUMBER, nodes.apply(NUMBER_FUNCTIONS[name][0], self.number(tree.args[0]))
+        if name in LAYER_FUNCTIONS:
+            return NUMBER, self.layer_function(tree, name)
+        if name in _SPECIAL:
+            return NUMBER, _SPECIAL[name](self, tree)
         if name in WINDOW_FUNCTIONS:
             raise self.error(
                 f"{name}() gives a window: reduce it, for example mean({name}(...))", tree
@@ -166,13 +205,6 @@ class _Compiler:
         raise self.error(f"no function {name!r}{nearest(name, documentation())}", tree.func)
 
     # The kinds of calls.
-
-    def arity(self, tree: ast.Call, name: str, wanted: int) -> None:
-        if len(tree.args) != wanted:
-            plural = "" if wanted == 1 else "s"
-            raise self.error(
-                f"{name}() takes {wanted} argument{plural}, {len(tree.args)} given", tree
-            )
 
     def elementwise(self, tree: ast.Call, operation: nodes.Operation) -> Node:
         return nodes.chain(operation, [self.number(argument) for argument in tree.args])
@@ -189,55 +221,29 @@ class _Compiler:
         self.arity(tree, name, 1 + reducer.numbers)
         reference = self.window(tree.args[0], name, reducer.rows)
         numbers = [self.literal(argument) for argument in tree.args[1:]]
-        return nodes.reduce(reducer, reference, numbers, reducer.rows, ast.unparse(tree))
+        return nodes.reduce(reducer, reference, numbers, ast.unparse(tree))
 
-    # Windows and numbers, the arguments of reducers.
+    def layer_function(self, tree: ast.Call, name: str) -> Node:
+        self.arity(tree, name, 1)
+        before = len(self.windows)
+        inner = self.number(tree.args[0])
+        read = self.windows[before:]
+        tags = dict.fromkeys(tag for window in read for tag in measured(window))
+        self.labelled = True
+        place, _ = LAYER_FUNCTIONS[name]
+        return nodes.of_layer(place, tuple(tags), inner, ast.unparse(tree))
 
-    def literal(self, tree: ast.expr) -> float:
-        value = tree.value if isinstance(tree, ast.Constant) else None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error("only plain numbers are allowed here", tree)
-        if abs(value) > 1e300:
-            raise self.error("this number is too large", tree)
-        return float(value)
+    def age(self, tree: ast.Call) -> Node:
+        self.arity(tree, "age", 1)
+        series = tree.args[0]
+        if not isinstance(series, ast.Name) or series.id in self.records:
+            raise self.error("age() wants the name of a measured series", series)
+        return nodes.age(self.reference(series, 0, 1, 1).tag, ast.unparse(tree))
 
-    def window(self, tree: ast.expr, function: str, fewest: int) -> WindowRef:
-        partial = isinstance(tree, ast.Call) and ast.unparse(tree.func) in WINDOW_FUNCTIONS
-        if isinstance(tree, ast.Call) and partial:
-            self.arity(tree, ast.unparse(tree.func), 1)
-            tree = tree.args[0]
-        if isinstance(tree, ast.Name) and not partial:
-            if fewest > 1:
-                raise self.error(f"{function}() looks at several rows: write {tree.id}[100]", tree)
-            return self.reference(tree, 0, 1, partial)
-        if not (isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name)):
-            raise self.error(f"{function}() wants a window, for example train_loss[100]", tree)
-        skip, end = self.bounds(tree.slice)
-        if end - skip < fewest:
-            raise self.error(f"{function}() needs at least {fewest} rows", tree)
-        return self.reference(tree.value, skip, end - skip, partial)
-
-    def bounds(self, tree: ast.expr) -> tuple[int, int]:
-        if not isinstance(tree, ast.Slice):
-            return 0, self.rows(tree)
-        if tree.lower is None or tree.upper is None or tree.step is not None:
-            raise self.error("write both ends and nothing else, for example [5:55]", tree)
-        skip, end = self.rows(tree.lower), self.rows(tree.upper)
-        if skip >= end:
-            raise self.error(f"[{skip}:{end}] is empty: the first number must be the smaller", tree)
-        return skip, end
-
-    def rows(self, tree: ast.expr) -> int:
-        value = tree.value if isinstance(tree, ast.Constant) else None
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_ROWS:
-            raise self.error(f"a number of rows is wanted here, 1 to {MAX_ROWS}", tree)
-        return value
-
-    def reference(self, tree: ast.Name, skip: int, length: int, partial: bool) -> WindowRef:
-        if not _NAME.match(tree.id) or tree.id == STEP or tree.id in documentation():
-            raise self.error(f"{tree.id!r} cannot be a series here", tree)
-        self.needs[tree.id] = max(self.needs.get(tree.id, 0), skip + length)
-        return WindowRef(tree.id, skip, length, partial)
+    def when(self, tree: ast.Call) -> Node:
+        self.arity(tree, "when", 2)
+        guard, inner = self.condition(tree.args[0]), self.number(tree.args[1])
+        return nodes.when(guard, inner, ast.unparse(tree))
 
 
 _VISITORS: dict[type[ast.expr], Callable[..., Typed]] = {
@@ -250,15 +256,7 @@ _VISITORS: dict[type[ast.expr], Callable[..., Typed]] = {
     ast.BoolOp: _Compiler.boolean,
     ast.Call: _Compiler.call,
 }
-
-
-def nearest(name: str, known: object) -> str:
-    """A hint at the known name that looks most like `name`; "" if none does.
-
-    Example:
-        >>> nearest("grad_nrom", ["grad_norm", "train_loss"])
-        "; did you mean 'grad_norm'?"
-    """
-    names = [str(item) for item in known] if isinstance(known, dict | list | set | tuple) else []
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+_SPECIAL: dict[str, Callable[[_Compiler, ast.Call], Node]] = {
+    "age": _Compiler.age,
+    "when": _Compiler.when,
+}

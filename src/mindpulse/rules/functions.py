@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindpulse.rules.lanes import Values, mean, median, over_kept, ranked, total, unsigned
+from mindpulse.rules.robust import MAD_TO_SIGMA, WARM_UP, baseline, mad, spread
+from mindpulse.rules.trends import rate, rising, turns
 
 Steps = NDArray[np.int64]
 
-MAD_TO_SIGMA = 1.4826
 TINY = 1e-12
 
 
@@ -65,10 +66,6 @@ def _std(v: Values, _: Steps) -> Values:
     return np.asarray(np.sqrt(mean(np.square(centred, out=centred))))
 
 
-def _mad(v: Values) -> Values:
-    return median(np.abs(v - median(v)[..., None]))
-
-
 def _noise(v: Values, _: Steps) -> Values:
     # The difference of two neighbours has sqrt(2) times the spread of one value, and no trend.
     return np.asarray(MAD_TO_SIGMA / np.sqrt(2.0) * median(np.abs(v[..., 1:] - v[..., :-1])))
@@ -90,7 +87,7 @@ def _slope(v: Values, steps: Steps) -> Values:
 def _zscore(v: Values, _: Steps) -> Values:
     before = v[..., :-1]
     centre = median(before)
-    spread = MAD_TO_SIGMA * _mad(before)
+    spread = MAD_TO_SIGMA * mad(before)
     # A series that stood still has no spread: a thousandth of its size is taken instead.
     return np.asarray((v[..., -1] - centre) / np.maximum(spread, 1e-3 * np.abs(centre) + TINY))
 
@@ -121,7 +118,7 @@ REDUCERS: dict[str, Reducer] = {
         lambda v, _: v.max(axis=-1) - v.min(axis=-1), 2, "largest minus smallest value"
     ),
     "std": Reducer(_std, 2, "standard deviation, divided by N"),
-    "mad": Reducer(lambda v, _: _mad(v), 2, "median distance from the median, not scaled"),
+    "mad": Reducer(lambda v, _: mad(v), 2, "median distance from the median, not scaled"),
     "noise": Reducer(
         _noise,
         2,
@@ -143,6 +140,26 @@ REDUCERS: dict[str, Reducer] = {
         lambda v, _: v[..., -1] / median(v[..., :-1]),
         2,
         "newest value / median of the rows before it",
+    ),
+    "baseline": Reducer(
+        lambda v, _: baseline(v),
+        WARM_UP,
+        "the level without outliers, newer rows counting more: weighted mean of the rows within "
+        "3 spreads of the median, the newest weighing twice as much as the middle one",
+    ),
+    "spread": Reducer(
+        lambda v, _: spread(v), WARM_UP, "1.4826 x mad, at least 0.01 x the size of the median"
+    ),
+    "rate": Reducer(
+        rate, 2, "growth of a counter per step; where it falls it is taken to begin anew at 0"
+    ),
+    "rising": Reducer(
+        lambda v, _: rising(v), 2, "share of the rows that are larger than the one before, 0 to 1"
+    ),
+    "turns": Reducer(
+        lambda v, _: turns(v),
+        3,
+        "share of the rows at which it turns from rising to falling or back, 0 to 1",
     ),
     "count": Reducer(_finite, 1, "how many values are finite", raw=True),
     "nonfinite": Reducer(
@@ -184,11 +201,13 @@ def _known(reduce: Callable[[Values], Values]) -> Callable[[Values], Values]:
     return call
 
 
+known_mean = _known(mean)
+
 COLUMN_FUNCTIONS: dict[str, ColumnFunction] = {
     "any_column": ColumnFunction(_any, True, True, "true if it holds in at least one column"),
     "all_columns": ColumnFunction(_all, True, True, "true if it holds in every column"),
     "share_columns": ColumnFunction(
-        _known(mean), True, False, "share of the columns in which it holds, 0 to 1"
+        known_mean, True, False, "share of the columns in which it holds, 0 to 1"
     ),
     "max_columns": ColumnFunction(
         _known(lambda v: np.maximum.reduce(v, axis=-1)), False, False, "largest of the columns"
@@ -196,7 +215,7 @@ COLUMN_FUNCTIONS: dict[str, ColumnFunction] = {
     "min_columns": ColumnFunction(
         _known(lambda v: np.minimum.reduce(v, axis=-1)), False, False, "smallest of the columns"
     ),
-    "mean_columns": ColumnFunction(_known(mean), False, False, "mean of the columns"),
+    "mean_columns": ColumnFunction(known_mean, False, False, "mean of the columns"),
     "median_columns": ColumnFunction(_known(median), False, False, "median of the columns"),
     "sum_columns": ColumnFunction(_known(total), False, False, "sum of the columns"),
 }
@@ -209,6 +228,17 @@ NUMBER_FUNCTIONS: dict[str, tuple[Callable[[Values], Values], str]] = {
 
 WINDOW_FUNCTIONS: dict[str, str] = {
     "upto": "the window, or what there is of it: upto(x[200]) is never short of rows but the first",
+    "steps": "a window in steps: steps(x[200]) has the rows of the last 200 steps, few or many",
+}
+
+LAYER_FUNCTIONS: dict[str, tuple[int, str]] = {
+    "first_layer": (0, "mean of the columns of the first layer"),
+    "last_layer": (-1, "mean of the columns of the last layer"),
+}
+
+SPECIAL_FUNCTIONS: dict[str, str] = {
+    "age": "steps since the newest row of a series: age(eval_loss)",
+    "when": "the second argument where the condition, its first, holds; unknown where it does not",
 }
 
 
@@ -217,6 +247,8 @@ def documentation() -> dict[str, str]:
     return {
         **{name: reducer.doc for name, reducer in REDUCERS.items()},
         **{name: function.doc for name, function in COLUMN_FUNCTIONS.items()},
+        **{name: doc for name, (_, doc) in LAYER_FUNCTIONS.items()},
         **{name: doc for name, (_, doc) in NUMBER_FUNCTIONS.items()},
         **WINDOW_FUNCTIONS,
+        **SPECIAL_FUNCTIONS,
     }

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
 from mindpulse.errors import RuleError
-from mindpulse.rules.compiler import nearest
-from mindpulse.rules.rule import Rule, make_rule
+from mindpulse.rules.derived import Record
+from mindpulse.rules.fields import shown
+from mindpulse.rules.nearest import nearest
+from mindpulse.rules.records import make_records
+from mindpulse.rules.rule import Rule, read_rule
+from mindpulse.rules.tables import Table, Tables, read_file, read_tables
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-Table = dict[str, object]
 SHIPPED = "shipped.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules of one or two files.
+
+    Attributes:
+        rules: that are judged.
+        records: the derived series that they may read, by name.
+        problems: what is wrong; a rule with a problem is not among the rules.
+        origins: by name of a rule "shipped", "changed" (shipped, and changed by the user), "own",
+            or "disabled".
+    """
+
+    rules: tuple[Rule, ...]
+    records: Mapping[str, Record] = field(default_factory=dict)
+    problems: tuple[RuleError, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_rules(path: str | Path | None = None) -> tuple[Rule, ...]:
@@ -33,15 +49,86 @@ def load_rules(path: str | Path | None = None) -> tuple[Rule, ...]:
         >>> "gradient-explosion" in [rule.name for rule in load_rules()]
         True
     """
+    found = read_rules(path)
+    if found.problems:
+        raise found.problems[0]
+    return found.rules
+
+
+def read_rules(path: str | Path | None = None) -> RuleSet:
+    """The same with all that is wrong, and where each rule comes from.
+
+    Raises:
+        RuleError: the file cannot be read at all.
+    """
+    own = Tables() if path is None else read_tables(read_file(Path(path)), str(path))
+    return joined(shipped_tables(), own)
+
+
+def shipped_tables() -> Tables:
+    """The tables that ship."""
     text = files("mindpulse.rules").joinpath(SHIPPED).read_text(encoding="utf-8")
-    tables = _tables(text, SHIPPED)
-    sources = dict.fromkeys(tables, SHIPPED)
-    if path is not None:
-        for name, table in _tables(_read(Path(path)), str(path)).items():
-            tables[name] = {**tables.get(name, {}), **table}
-            sources[name] = str(path)
-    made = (_make(table, sources[name]) for name, table in tables.items())
-    return tuple(rule for rule in made if rule is not None)
+    return read_tables(text, SHIPPED)
+
+
+def joined(shipped: Tables, own: Tables) -> RuleSet:
+    """The rules of both, `own` over `shipped`."""
+    records, problems = make_records({**shipped.of("record"), **own.of("record")})
+    problems = [*shipped.problems, *own.problems, *problems]
+    known, changes = shipped.of("rule"), own.of("rule")
+    tables = dict(known)
+    for name, table in changes.items():
+        below = known[name].content if name in known else {}
+        tables[name] = Table("rule", name, {**below, **table.content}, table.source, table.line)
+    rules: dict[str, Rule] = {}
+    origins: dict[str, str] = {}
+    for name, table in tables.items():
+        origins[name] = ("changed" if name in known else "own") if name in changes else "shipped"
+        disabled = table.content.get("disabled", False)
+        if disabled is True:
+            origins[name] = "disabled"
+            continue
+        rule, wrong = read_rule(table.content, records)
+        if not isinstance(disabled, bool):
+            rule, wrong = (
+                None,
+                [*wrong, RuleError(f"disabled is {shown(disabled)}: want true or false")],
+            )
+        problems += [table.located(problem) for problem in wrong]
+        if rule is not None:
+            rules[name] = rule
+    problems += [tables[name].located(error) for name, error in _inhibitions(rules, set(tables))]
+    return RuleSet(tuple(rules.values()), records, tuple(problems), origins)
+
+
+def _inhibitions(rules: Mapping[str, Rule], names: set[str]) -> Iterator[tuple[str, RuleError]]:
+    """What is wrong with who silences whom."""
+    groups = {rule.group for rule in rules.values() if rule.group}
+    silences = {
+        name: [n for n, other in rules.items() if {n, other.group} & set(rule.inhibits)]
+        for name, rule in rules.items()
+    }
+    for name, rule in rules.items():
+        for target in rule.inhibits:
+            if target not in names | groups:
+                hint = nearest(target, sorted(names | groups))
+                yield name, RuleError(f"inhibits {target!r}: no rule or group of that name{hint}")
+        if chain := _circle(name, silences):
+            yield name, RuleError(f"rules silence each other in a circle: {' -> '.join(chain)}")
+
+
+def _circle(name: str, silences: Mapping[str, list[str]]) -> list[str]:
+    """The shortest way from a rule back to itself, [] if there is none."""
+    ways = [[name]]
+    seen: set[str] = set()
+    for way in ways:
+        for target in silences[way[-1]]:
+            if target == name:
+                return [*way, name]
+            if target not in seen:
+                seen.add(target)
+                ways.append([*way, target])
+    return []
 
 
 def check_rules(rules: Iterable[Rule], known_tags: Iterable[str]) -> list[str]:
@@ -60,44 +147,3 @@ def check_rules(rules: Iterable[Rule], known_tags: Iterable[str]) -> list[str]:
         for tag in rule.needs
         if tag not in known
     ]
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RuleError(
-            f"{path}: {error.strerror}; give a TOML file with [[rule]] tables"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise RuleError(f"{path}: not UTF-8: {error}") from None
-
-
-def _tables(text: str, source: str) -> dict[str, Table]:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RuleError(f"{source}: not TOML: {error}") from None
-    rules = content.get("rule", [])
-    if set(content) - {"rule"} or not isinstance(rules, list):
-        raise RuleError(f"{source}: only [[rule]] tables are allowed, found {sorted(content)}")
-    tables: dict[str, Table] = {}
-    for position, table in enumerate(rules, start=1):
-        name = table.get("name") if isinstance(table, dict) else None
-        if not isinstance(name, str) or not name:
-            raise RuleError(f"{source}: rule number {position} has no name")
-        if name in tables:
-            raise RuleError(f"{source}: two rules are called {name!r}; give one another name")
-        tables[name] = table
-    return tables
-
-
-def _make(table: Table, source: str) -> Rule | None:
-    disabled = table.get("disabled", False)
-    try:
-        if not isinstance(disabled, bool):
-            raise RuleError(f"disabled is {disabled!r}: want true or false")
-        return None if disabled else make_rule(table)
-    except RuleError as error:
-        message = f"{source}, rule {table['name']!r}: {error.message}"
-        raise RuleError(message, error.text, error.column) from None

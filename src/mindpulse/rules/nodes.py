@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from mindpulse.rules.expression import UNKNOWN_VALUE, Node, RunLike, WindowRef
-from mindpulse.rules.functions import ColumnFunction, Reducer
+from mindpulse.rules.functions import ColumnFunction, Reducer, known_mean
 from mindpulse.rules.lanes import Values
+from mindpulse.rules.running import UNKNOWN_VALUE, Node, RunLike, WindowRef
 
 Operation = Callable[[Any, Any], Any]
 
@@ -117,15 +117,34 @@ def logical_not(a: Values) -> Values:
     return 1.0 - a
 
 
-def reduce(
-    reducer: Reducer, reference: WindowRef, numbers: Sequence[float], fewest: int, text: str
-) -> Node:
+def age(tag: str, text: str) -> Node:
+    """Steps since the newest row of a series."""
+    return lambda run: run.age(tag, text)
+
+
+def reduce(reducer: Reducer, reference: WindowRef, numbers: Sequence[float], text: str) -> Node:
     """A window reduced over time; its value is kept as evidence under `text`."""
 
     def node(run: RunLike) -> Values:
-        return run.reduced(reference, fewest, lambda v, s: reducer(v, s, *numbers), text)
+        return run.reduced(reference, lambda v, s: reducer(v, s, *numbers), text)
 
     return node
+
+
+def when(guard: Node, inner: Node, text: str) -> Node:
+    """The number where the guard holds, unknown where it does not."""
+
+    def node(run: RunLike) -> Values:
+        truth = guard(run)
+        if not (truth == 1).any():
+            run.withheld(f"the condition of {text} does not hold")
+        return both(_where_true, lambda _: truth, inner)(run)
+
+    return node
+
+
+def _where_true(truth: Values, number: Values) -> Values:
+    return np.where(truth == 1, number, np.nan)
 
 
 def over_columns(function: ColumnFunction, inner: Node, text: str) -> Node:
@@ -136,6 +155,23 @@ def over_columns(function: ColumnFunction, inner: Node, text: str) -> Node:
         result = function.call(values)[..., None]
         if function.truth:
             run.remember(values)
+        run.note(text, result)
+        return result
+
+    return node
+
+
+def of_layer(place: int, tags: tuple[str, ...], inner: Node, text: str) -> Node:
+    """The mean of the columns of the first (0) or last (-1) layer."""
+
+    def node(run: RunLike) -> Values:
+        values = inner(run)
+        layers = run.layers(tags, values.shape[-1])
+        if len(layers) < 2:
+            run.withheld(f"{text}: the columns name no two layers")
+            return UNKNOWN_VALUE
+        some = np.ascontiguousarray(values[..., list(layers.values())[place]])
+        result = known_mean(some)[..., None]
         run.note(text, result)
         return result
 

@@ -1,32 +1,26 @@
-"""Writes the page of the shipped rules, in one language, from the catalogue of messages.
+"""Writes the page of the rules, in one language: the prose of `page.LANG.md`, filled in.
 
-python -m mindpulse.rules.page zh > docs/rules.zh-CN.md
+python -m mindpulse.rules.page en > docs/rules.md
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 
-from mindpulse.messages import request_text, rule_text, text
+from mindpulse.messages import LANGUAGES, text
+from mindpulse.messages.rules_texts import KEY_TEXTS, RECORD_KEY_TEXTS, Pair
+from mindpulse.rules.derived import MAX_DEPTH as MAX_RECORDS_DEEP
+from mindpulse.rules.explain import explain, explanation_lines, function_text
+from mindpulse.rules.functions import REDUCERS, documentation
 from mindpulse.rules.load import load_rules
+from mindpulse.rules.references import MAX_ROWS, MAX_WORK
+from mindpulse.rules.robust import WARM_UP
 from mindpulse.rules.rule import Rule
-
-_HEADS = {
-    "en": (
-        "# The rules that ship\n",
-        "Written by `python -m mindpulse.rules.page en`; the language is explained in rules.md.\n",
-    ),
-    "zh": (
-        "# 内置规则\n",
-        "本页由 `python -m mindpulse.rules.page zh` 从消息目录生成；"
-        "规则语言的语法与函数见 [rules.md](rules.md)。\n",
-    ),
-}
-_LABELS = {
-    "en": ("What", "Condition", "For", "steps", "Likely causes", "What to do", "Action", "if"),
-    "zh": ("含义", "条件", "持续", "步", "可能原因", "处理建议", "动作", "且"),
-}
+from mindpulse.rules.running import MAX_WINDOW_VALUES
+from mindpulse.rules.syntax import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES
+from mindpulse.rules.tables import MAX_BYTES, MAX_LINE
 
 
 def page(lang: str) -> str:
@@ -34,10 +28,44 @@ def page(lang: str) -> str:
 
     Example:
         >>> page("zh").splitlines()[0]
-        '# 内置规则'
+        '# 规则'
     """
-    parts = [*_HEADS[lang], *(_paragraph(rule, lang) for rule in load_rules())]
-    return "\n".join(parts)
+    prose = files("mindpulse.rules").joinpath(f"page.{lang}.md").read_text("utf-8")
+    others = [name for name in documentation() if name not in REDUCERS]
+    return prose.format(
+        keys=_table(lang, ("key", "meaning", "default"), _keys(lang, KEY_TEXTS)),
+        record_keys=_table(lang, ("key", "meaning", "default"), _keys(lang, RECORD_KEY_TEXTS)),
+        reducers=_table(lang, ("function", "value_in_column"), _functions(lang, REDUCERS)),
+        others=_table(lang, ("function", "value"), _functions(lang, others)),
+        rules="\n".join(_paragraph(rule, lang) for rule in load_rules()).rstrip(),
+        max_kib=MAX_BYTES // 1024,
+        max_line=MAX_LINE,
+        max_characters=MAX_CHARACTERS,
+        max_nodes=MAX_NODES,
+        max_depth=MAX_DEPTH,
+        max_rows=MAX_ROWS,
+        max_work=MAX_WORK,
+        max_values=MAX_WINDOW_VALUES,
+        max_records_deep=MAX_RECORDS_DEEP,
+        warm_up=WARM_UP,
+    )
+
+
+def _keys(lang: str, texts: Mapping[str, tuple[Pair, Pair]]) -> Iterator[tuple[str, ...]]:
+    number = LANGUAGES.index(lang)
+    for key, (meaning, default) in texts.items():
+        yield f"`{key}`", meaning[number], default[number]
+
+
+def _functions(lang: str, names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    for name in names:
+        yield f"`{name}`", function_text(name, lang)
+
+
+def _table(lang: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    head = tuple(text(f"rules.{key}", lang) for key in heads)
+    lines = [head, ("---",) * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _paragraph(rule: Rule, lang: str) -> str:
@@ -45,18 +73,11 @@ def _paragraph(rule: Rule, lang: str) -> str:
 
 
 def _lines(rule: Rule, lang: str) -> Iterator[str]:
-    what, condition, lasting, steps, causes, next_steps, action, also = _LABELS[lang]
-    yield f"## {rule.name} ({text(f'severity.{rule.severity}', lang)})\n"
-    yield f"- **{what}**: {rule_text(rule.name, 'summary', lang)}"
-    yield f"- **{condition}**: `{rule.expression.text}`"
-    if rule.for_steps > 1:
-        yield f"- **{lasting}**: {rule.for_steps} {steps}"
-    yield f"- **{causes}**: {rule_text(rule.name, 'causes', lang)}"
-    yield f"- **{next_steps}**: {rule_text(rule.name, 'next', lang)}"
-    if rule.action:
-        also_when = f", {also} `{rule.action.when.text}`" if rule.action.when else ""
-        words = request_text(rule.action.request, rule.action.args, lang)
-        yield f"- **{action}**: {words}{also_when}"
+    colon = (": ", "：")[LANGUAGES.index(lang)]
+    yield f"### {rule.name}\n"
+    yield f"**{text(f'severity.{rule.severity}', lang)}**, `{rule.part}`\n"
+    for label, words in explanation_lines(explain(rule, lang), lang):
+        yield f"- **{label}**{colon}{words}"
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def parse(text: str) -> tuple[str, ast.expr]:
     """
     if not isinstance(text, str) or not text.strip():
         raise RuleError(f"an expression is wanted, for example last(grad_norm) > 50, not {text!r}")
-    line = re.sub(r"\s", " ", text).strip()
+    line = re.sub(r"[ \t\r\n\f\v]", " ", text).strip(" ")
     _check_characters(line)
     tree = _tree(line)
     _check_size(line, tree)

@@ -1,0 +1,276 @@
+"""Words about rules: functions of the language, keys of a rule file, why a rule is as it is.
+
+Data only; `messages` reads it. Each entry is (English, Chinese); what functions do is said in
+English where they are defined.
+"""
+
+from __future__ import annotations
+
+Pair = tuple[str, str]
+
+FUNCTION_TEXTS: dict[str, str] = {
+    "last": "最新的值，原样给出",
+    "first": "窗口中最旧的值，原样给出",
+    "mean": "算术平均",
+    "median": "中位数",
+    "sum": "总和",
+    "min": "最小值；若给出两个或更多数值而不是窗口，则逐列取较小者",
+    "max": "最大值；若给出两个或更多数值而不是窗口，则逐列取较大者",
+    "span": "最大值减最小值",
+    "std": "标准差（除以 N）",
+    "mad": "与中位数距离的中位数，不缩放",
+    "noise": "围绕趋势的波动：1.4826 × 相邻差的中位数 / sqrt(2)",
+    "cv": "标准差 / 平均值的绝对值",
+    "slope": "最小二乘直线的斜率（每步）",
+    "quantile": "分位数，第二个参数在 0 与 1 之间，插值",
+    "zscore": "（最新值 - 之前各行的中位数）/（1.4826 × 其 mad，至少为中位数的 0.001 倍）",
+    "ratio": "最新值 / 之前各行的中位数",
+    "baseline": "不受离群值影响、较新的行权重更大的水平：距中位数 3 个 spread 以内各行的加权平均，"
+    "最新一行的权重是中间一行的两倍",
+    "spread": "1.4826 × mad，至少为中位数绝对值的 0.01 倍",
+    "rate": "计数器每步的增长；数值下降时视为从 0 重新开始",
+    "rising": "大于前一行的行所占比例，0 到 1",
+    "turns": "由升转降或由降转升的行所占比例，0 到 1",
+    "count": "有限值的个数",
+    "nonfinite": "NaN 或无穷大的个数",
+    "any_column": "至少在一列中成立则为真",
+    "all_columns": "在每一列中都成立则为真",
+    "share_columns": "成立的列所占比例，0 到 1",
+    "max_columns": "各列中的最大值",
+    "min_columns": "各列中的最小值",
+    "mean_columns": "各列的平均值",
+    "median_columns": "各列的中位数",
+    "sum_columns": "各列之和",
+    "first_layer": "第一层各列的平均值",
+    "last_layer": "最后一层各列的平均值",
+    "abs": "绝对值",
+    "sqrt": "平方根",
+    "log": "自然对数",
+    "upto": "窗口，或其中已有的部分：upto(x[200]) 除了第一行之外不会缺行",
+    "steps": "按步计的窗口：steps(x[200]) 包含最近 200 步的各行，无论多少",
+    "age": "距该序列最新一行的步数：age(eval_loss)",
+    "when": "第一个参数（条件）成立时给出第二个参数；不成立时为未知",
+}
+
+# key -> (what it means, what holds without it)
+KEY_TEXTS: dict[str, tuple[Pair, Pair]] = {
+    "name": (("unique in the file", "在文件中唯一"), ("must be given", "必填")),
+    "expr": (("the condition, see below", "条件，见下文"), ("must be given", "必填")),
+    "for_steps": (
+        (
+            "for how many steps it has to hold without a break before the alert fires",
+            "须不间断地成立多少步，警报才会触发",
+        ),
+        ("1", "1"),
+    ),
+    "severity": (
+        ("`info`, `warning`, `error`, `critical`", "`info`、`warning`、`error`、`critical`"),
+        ("`warning`", "`warning`"),
+    ),
+    "worse": (
+        (
+            "conditions under which it is more severe when it fires, for example "
+            '`{ error = "last(grad_norm) > 100" }`',
+            '触发时使其更严重的条件，例如 `{ error = "last(grad_norm) > 100" }`',
+        ),
+        ("nothing", "无"),
+    ),
+    "part": (
+        (
+            "part of the health score: `attention`, `gradient`, `memory`, `hardware`, `loss`, "
+            "`numerics`, `throughput`",
+            "所属的健康分部分：`attention`、`gradient`、`memory`、`hardware`、`loss`、`numerics`、"
+            "`throughput`",
+        ),
+        ("`loss`", "`loss`"),
+    ),
+    "hold_steps": (
+        ("after so many quiet steps the alert is resolved", "安静这么多步后警报恢复"),
+        ("20", "20"),
+    ),
+    "cooldown_steps": (
+        ("for so many steps after that it cannot fire again", "此后这么多步内不会再次触发"),
+        ("50", "50"),
+    ),
+    "action": (
+        (
+            "what to ask the training for while the alert is firing: `request` (see "
+            "[control.md](control.md)), its arguments, `when`: a second condition that has to "
+            "hold too, and `at_most`: how often one alert may ask",
+            "警报触发期间向训练提出的请求：`request`（见 [control.md](control.md)）及其参数，"
+            "`when`：还须成立的第二个条件，`at_most`：一次警报最多请求几次",
+        ),
+        ("nothing", "无"),
+    ),
+    "group": (
+        (
+            "rules of one group have one cause: while one of them is firing the others do not ring",
+            "同组规则出于同一原因：其中一条触发期间，其余不再报警",
+        ),
+        ("a group of its own", "自成一组"),
+    ),
+    "inhibits": (
+        (
+            "names of rules and groups that say nothing while this alert is firing",
+            "此警报触发期间保持沉默的规则或组的名称",
+        ),
+        ("none", "无"),
+    ),
+    "summary": (
+        ("what the alert says, in English", "警报的英文说明"),
+        ("the condition of your rule holds", "自定义规则的条件成立"),
+    ),
+    "summary_zh": (
+        ("what the alert says, in Chinese", "警报的中文说明"),
+        ("as `summary`", "同 `summary`"),
+    ),
+    "disabled": (
+        ("`true` takes the rule away", "`true` 停用该规则"),
+        ("`false`", "`false`"),
+    ),
+}
+
+RECORD_KEY_TEXTS: dict[str, tuple[Pair, Pair]] = {
+    "name": (("what expressions call it", "表达式中使用的名称"), ("must be given", "必填")),
+    "expr": (("a number", "一个数值"), ("must be given", "必填")),
+    "unit": (("unit of its values", "数值的单位"), ("a pure number", "无单位")),
+}
+
+RULE_REASONS: dict[str, Pair] = {
+    "nonfinite": (
+        "One NaN in the gradient is in every weight after the next optimizer step; nothing that "
+        "comes later is worth computing.",
+        "梯度中的一个 NaN 会在下一次优化器更新后进入所有权重；此后的计算都没有价值。",
+    ),
+    "nonfinite-eval": (
+        "The loss of an evaluation, where somebody records it (imported runs do). The training "
+        "may be sound, but nothing can be chosen by that loss.",
+        "评估损失（若有记录，例如导入的运行）。训练本身可能正常，但无法再依据该损失作选择。",
+    ),
+    "gradient-explosion": (
+        "The fixed threshold of the article that this project started from. Override `expr` where "
+        "your gradients are larger by nature (a loss that is summed over tokens).",
+        "本项目所依据文章中的固定阈值。若梯度本来就较大（例如损失按词元求和），请覆盖 `expr`。",
+    ),
+    "gradient-spike": (
+        "Adapts to the run: compared with the fifty steps before, needs two of three steps (one "
+        "hard batch is no alert), and is silent for the first 53 steps, in which norms fall from "
+        "their start. Below 1 a jump in the norm is a small number growing to a small number, "
+        "common at the end of a training that fits its data.",
+        "随运行自适应：与之前五十步比较，三步中须有两步超出（单个困难批次不报警），前 53 步范数"
+        "从起点下降，期间保持沉默。范数小于 1 时的跳动只是小数变成小数，常见于训练末期。",
+    ),
+    "learning-rate-jump": (
+        "The lower quarter of the last fifty steps is what the rate was before, also some steps "
+        "after the jump, so that a rate that is still ten times too high is divided again. In a "
+        "linear warm-up the newest rate is about four times that quarter, however long the "
+        "warm-up. A warm restart of the schedule does jump; then the loss decides whether anything "
+        "is asked for.",
+        "最近五十步的下四分位数就是此前的学习率，跳变之后若干步内也是如此，因此仍高出十倍的学习率会"
+        "再次被除。线性预热中，最新学习率约为该分位数的四倍，与预热长短无关。热重启确实会跳变，"
+        "此时由损失决定是否提出请求。",
+    ),
+    "loss-divergence": (
+        "Compares with the best level of the last 200 steps, so that a slow climb counts as well "
+        "as a jump. The allowance is a tenth of the loss, or five times its noise; the noise is "
+        "taken from differences of neighbours, which a falling loss does not blow up. Unknown for "
+        "the first 30 steps. It asks twice at most: a loss that stays up after that is damage that "
+        "a lower rate does not undo.",
+        "与最近 200 步的最好水平比较，因此缓慢上升与突然跳升同样计入。容许量为损失的十分之一，或其"
+        "噪声的五倍；噪声取自相邻差，不会因损失下降而变大。前 30 步未知。最多请求两次：此后仍居高"
+        "不下的损失是降低学习率无法挽回的损坏。",
+    ),
+    "attention-converged": (
+        "The rule of the article. It holds at the beginning of every training, when attention is "
+        "still uniform, therefore it is no more than info, and the learning rate is lowered only "
+        "when more than half of the heads have settled, away from uniform, and the loss has "
+        "stopped falling. Rows, not steps: measured every ten steps, 100 rows are 1,000 steps.",
+        "文章中的规则。每次训练开始时注意力仍是均匀的，该条件也成立，因此仅为提示；只有当超过一半的"
+        "头已稳定且远离均匀、损失也不再下降时，才降低学习率。按行而非按步：每十步测量一次时，"
+        "100 行即 1,000 步。",
+    ),
+    "entropy-collapse": (
+        "Attention that becomes sharp within a few rows, in most heads together, is what precedes "
+        "a divergence (Zhai et al. 2023); learning sharpens heads one by one and over hundreds of "
+        "steps. The alert holds for 50 steps, then the new level is what is compared with.",
+        "大多数头在几行之内同时变得尖锐，是发散的前兆（Zhai 等，2023）；正常学习会在数百步中"
+        "逐个使头变尖。警报持续 50 步，此后以新水平作比较。",
+    ),
+    "frozen-weights": (
+        "Exactly zero for twenty steps: rounding leaves a small number in any gradient that is "
+        "connected to the loss. The alert names the parameters.",
+        "连续二十步恰好为零：凡与损失相连的梯度，舍入都会留下一个小数。警报会指出参数。",
+    ),
+    "step-time-outlier": (
+        "Checkpoints and evaluations do this too.",
+        "保存检查点与评估也会造成这种情况。",
+    ),
+}
+
+# Heads and labels of the page, of `mindpulse rules` and of an explanation.
+RULES_TEXTS: dict[str, Pair] = {
+    "function": ("function", "函数"),
+    "value": ("value", "值"),
+    "value_in_column": ("value in each column", "每列的值"),
+    "key": ("key", "键"),
+    "meaning": ("meaning", "含义"),
+    "default": ("default", "默认值"),
+    "name": ("rule", "规则"),
+    "severity": ("severity", "级别"),
+    "part": ("part", "部分"),
+    "for": ("for", "持续"),
+    "group": ("group", "组"),
+    "origin": ("from", "来源"),
+    "says": ("says", "说明"),
+    "unit": ("unit", "单位"),
+    "steps": ("{count} steps", "{count} 步"),
+    "origin.shipped": ("shipped", "内置"),
+    "origin.changed": ("shipped, changed", "内置（已修改）"),
+    "origin.own": ("yours", "自定义"),
+    "origin.disabled": ("disabled", "已停用"),
+    "what": ("What", "含义"),
+    "condition": ("Condition", "条件"),
+    "lasting": ("For", "持续"),
+    "worse": ("Worse", "加重"),
+    "worse_if": ("{severity} if `{expr}`", "{severity}：若 `{expr}`"),
+    "over": ("Over", "恢复"),
+    "over_after": (
+        "after {hold} quiet steps; then silent for {cooldown} steps",
+        "安静 {hold} 步之后；随后静默 {cooldown} 步",
+    ),
+    "why": ("Why so", "缘由"),
+    "causes": ("Likely causes", "可能原因"),
+    "next": ("What to do", "处理建议"),
+    "action": ("Action", "动作"),
+    "action_if": ("{request}, if `{when}`", "{request}，若 `{when}`"),
+    "at_most": ("{request}; at most {count} times", "{request}；最多 {count} 次"),
+    "inhibits": ("Silences", "抑制"),
+    "in_group": ("Group", "组"),
+    "reads": ("Reads", "读取"),
+    "reads_rows": ("`{tag}`, the last {rows} rows{tells}", "`{tag}`，最近 {rows} 行{tells}"),
+    "tells": (": {words}", "：{words}"),
+    "derived": ("Derived series", "派生序列"),
+    "record": ("`{name}` = `{expr}`{unit}", "`{name}` = `{expr}`{unit}"),
+    "functions": ("Functions", "函数"),
+    "now": ("Now", "当前"),
+    "now_state": (
+        "rank {rank}, step {step}: {state}{detail}",
+        "rank {rank}，第 {step} 步：{state}{detail}",
+    ),
+    "now_comparison": ("    `{text}`: {values}: {state}", "    `{text}`：{values}：{state}"),
+    "now_nothing": ("the run has no row of these series", "该运行没有这些序列的数据"),
+    "state.fired": ("the condition holds", "条件成立"),
+    "state.quiet": ("the condition does not hold", "条件不成立"),
+    "state.unknown": ("unknown", "未知"),
+    "check.fine": ("{path}: {rules} rules and {records} derived series are fine",
+                   "{path}：{rules} 条规则、{records} 个派生序列无误"),
+    "check.problems": ("{path}: {count} mistakes", "{path}：{count} 处错误"),
+    "check.unmeasured": (
+        "note: {rule} reads {tag}, which MindPulse does not measure itself{hint}",
+        "提示：{rule} 读取 {tag}，MindPulse 本身不测量它{hint}",
+    ),
+    "test.passed": ("ok      {scenario}", "通过  {scenario}"),
+    "test.failed": ("FAILED  {scenario} (line {line})", "失败  {scenario}（第 {line} 行）"),
+    "test.total": ("{passed} of {count} scenarios went as expected",
+                   "{count} 个场景中 {passed} 个符合预期"),
+}  # fmt: skip
