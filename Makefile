@@ -13,7 +13,9 @@ PART_rest = tests/on_mindspore/test_[a-m]*.py
 PART_core = tests/test_*.py
 BENCHMARKS = training_thread overhead read events export compare report rules
 
-.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability bench-rules fuzz venv clean
+FAULTS = build/faults
+
+.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability bench-faults bench-rules fuzz venv clean
 
 help:
 	@echo "make demo       train a small BERT under MindPulse and show its health report"
@@ -23,6 +25,7 @@ help:
 	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
 	@echo "make bench-durability  500 kills, 200 power losses, a million rows under three readers"
 	@echo "make bench-rules  how good the rules are on recorded faults: ARGS=\"--part tune\", --explain RUN"
+	@echo "make bench-faults  records the fault benchmark, hours; goes on where it was interrupted"
 	@echo "make fuzz       fuzzes every reader, SECONDS=60 each"
 
 venv:
@@ -66,6 +69,9 @@ bench-durability: venv
 
 bench-rules: venv
 	@$(BIN)/python -m benchmarks.faults.bench_rules $(ARGS)
+
+bench-faults: venv
+	@$(BIN)/python -m benchmarks.faults.record $(FAULTS) --jobs 2 $(ARGS)
 
 fuzz: venv
 	@$(BIN)/python -m pip install -q -e .[fuzz]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from benchmarks.faults.baselines import BASELINES, moving
 from benchmarks.faults.baselines import model_debuggers as debuggers
 from benchmarks.faults.baselines import training_loops as loops
 from benchmarks.faults.baselines.curves import Baseline, Bell, Curve, Curves, beginnings, curve_of
-from numpy.typing import NDArray
-
 from mindpulse.alerts import FIRING
 from mindpulse.alerts.judge import Judge
 from mindpulse.rules.rule import make_rule

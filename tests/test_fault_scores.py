@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from benchmarks.faults import bench_rules, index, intervals, tables, why
 from benchmarks.faults.alarms import Alarm, Case, layer_of, rows_since
 from benchmarks.faults.index import RecordedRun, open_recordings, read_index
 from benchmarks.faults.replay import OURS, judge_events, listen, listen_to_all, read_chunks
 from benchmarks.faults.scores import Scores, delay, layer_rank, said_class, score, windows
 from benchmarks.faults.synthetic_recordings import LABEL, STEPS, write_recordings
-from scipy import stats
-
 from mindpulse.alerts import AlertEvent
 from mindpulse.alerts.judge import Judge
 from mindpulse.errors import UsageError

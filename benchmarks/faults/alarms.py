@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.faults.index import FAULTY, HEALTHY, RecordedRun
 from numpy.typing import NDArray
 
+from benchmarks.faults.index import FAULTY, HEALTHY, RecordedRun
 from mindpulse.catalogue.layers import layer_number
 from mindpulse.rules.rule import SEVERITIES
 

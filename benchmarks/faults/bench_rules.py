@@ -30,10 +30,9 @@ from benchmarks.faults.index import SPLITS, RecordedRun, open_recordings, read_i
 from benchmarks.faults.replay import MOST_PROCESSES, OURS, Heard, listen_to_all, read_chunks
 from benchmarks.faults.scores import Scores, score
 from benchmarks.faults.why import RuleStory, stories, whole_window
-
 from mindpulse.errors import MindPulseError, UsageError
-from mindpulse.rules.compiler import nearest
 from mindpulse.rules.load import load_rules
+from mindpulse.rules.nearest import nearest
 from mindpulse.rules.rule import Rule
 
 ROUNDS, QUICK_ROUNDS = 1000, 100

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+
 from benchmarks.common import table
 from benchmarks.faults.index import RecordedRun
 from benchmarks.faults.replay import judge_events, read_chunks
 from benchmarks.faults.why import stories, terms, whole_window
-
 from mindpulse.alerts import AlertEvent
 from mindpulse.alerts.words import alert_text
 from mindpulse.errors import UsageError
-from mindpulse.rules.compiler import nearest
+from mindpulse.rules.nearest import nearest
 from mindpulse.rules.rule import Rule
 from mindpulse.window import Window
 

@@ -15,12 +15,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.faults.alarms import Alarm, Case, layer_of, rows_since
 from benchmarks.faults.baselines import BASELINES, Baseline
 from benchmarks.faults.baselines.curves import Curves, curve_of
 from benchmarks.faults.index import RecordedRun
-from numpy.typing import NDArray
-
 from mindpulse.alerts import FIRING, AlertEvent
 from mindpulse.alerts.judge import Judge
 from mindpulse.errors import UsageError

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.faults.alarms import Alarm, Case
 from benchmarks.faults.index import FAULTY, HEALTHY, RELABELLED
 from benchmarks.faults.intervals import (
@@ -18,7 +20,6 @@ from benchmarks.faults.intervals import (
     rate,
     share,
 )
-from numpy.typing import NDArray
 
 IN_TIME_ROWS = 10
 EVENT_STEPS = 50

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from benchmarks.faults.index import FAULTY, HEALTHY, INDEX, RELABELLED, RecordedRun
 from numpy.typing import NDArray
 
+from benchmarks.faults.index import FAULTY, HEALTHY, INDEX, RELABELLED, RecordedRun
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows, SeriesSpec
 

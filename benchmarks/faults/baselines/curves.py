@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.faults.alarms import Alarm, layer_of, rows_since
 from numpy.typing import NDArray
 
+from benchmarks.faults.alarms import Alarm, layer_of, rows_since
 from mindpulse.rules.rule import Rule
 from mindpulse.series import Rows, SeriesSpec
 

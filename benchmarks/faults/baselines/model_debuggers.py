@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+
 from benchmarks.faults.baselines.curves import Bell, Curve, Curves, Flags, Values
 
 VANISHING, DEAD_LAYER, UPDATE_HIGH, UPDATE_LOW = 1e-7, 0.5, 10.0, 1e-8

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+
 from benchmarks.faults.baselines.curves import Bell, Curve, Curves, Flags, Values, gradient_norm
 
 ALPHA, Z, WARMUP, EPSILON = 0.97, 2.5, 25, 1e-6

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
+
 from benchmarks.faults.baselines.curves import Bell, Curves, Flags, Values, gradient_norm
 
 LIGHTNING_WINDOW, LIGHTNING_WARMUP, LIGHTNING_RTOL = 10, 1, 2.0

@@ -6,13 +6,14 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
 from mindpulse.catalogue.selection import tags_of
 from mindpulse.control import Agenda, Answer, ControlLog, Message
+from mindpulse.errors import UsageError
 from mindpulse.mindspore.actions import Actions
 from mindpulse.mindspore.draining import Call, Drain
 from mindpulse.mindspore.environment import fingerprint, rank_of_process
@@ -88,42 +89,53 @@ class Monitor:
         train_cell: Any,
         rank: int | None,
     ) -> None:
-        rank = rank_of_process() if rank is None else rank
-        self._recorder = Recorder(
-            os.fspath(summary_dir),
-            rank=rank,
-            flush_interval=flush_interval,
-            fingerprint=fingerprint(),
-            mirror=self._mirror,
-        )
-        self.directory = self._recorder.directory
+        self._rank = rank_of_process() if rank is None else rank
+        self._flush_interval, self._options = flush_interval, options
+        self._open(summary_dir)
         planted = plant_all(
             net, optimizers, train_cell, self._first_step, options, self._guard, self._saw_batch
         )
         self._planted = planted
         planted.ring.read()  # compiles what a drain runs, before the first step
-        self._drain_all: Drain = Drain(planted, self._recorder, self._first_step)
-        planted.variants.step = self._drain_all.next_step
         self.probes = ProbeTable(planted.places)
-        self._snapshots = Snapshots(planted.sites, options.snapshot_every, self._recorder)
+        self._begin(summary_dir)
+        log.info("MindPulse watches this training:\n%s", self.probes)
+
+    def _open(self, summary_dir: str | os.PathLike[str]) -> None:
+        self._recorder = Recorder(
+            os.fspath(summary_dir),
+            rank=self._rank,
+            flush_interval=self._flush_interval,
+            fingerprint=fingerprint(),
+            mirror=self._mirror,
+        )
+        self.directory = self._recorder.directory
+
+    def _begin(self, summary_dir: str | os.PathLike[str]) -> None:
+        """Everything that belongs to one run; the probes stay when the next one begins."""
+        planted, recorder, options = self._planted, self._recorder, self._options
+        assert planted is not None
+        assert recorder is not None
+        self._drain_all: Drain = Drain(planted, recorder, self._first_step)
+        planted.variants.step = self._drain_all.next_step
+        self._snapshots = Snapshots(planted.sites, options.snapshot_every, recorder)
         self._budget = Budget(options.max_overhead) if options.max_overhead is not None else None
-        attempt = self._recorder.attempt
-        self._actions = Actions(rank, attempt, planted.learning_rate, self)
-        self._agenda = Agenda(rank, attempt)
+        self._actions = Actions(self._rank, recorder.attempt, planted.learning_rate, self)
+        self._agenda = Agenda(self._rank, recorder.attempt)
         self._control = ControlLog(summary_dir)
         self._inbox: deque[Message] = deque()
         self._outbox: deque[Answer] = deque()
-        self._recorder.every(CONTROL_INTERVAL_S, self._exchange)
+        recorder.every(CONTROL_INTERVAL_S, self._exchange)
         self._drained_at = self._ended_at = time.monotonic()
         self._host_s = 0.0
         self._wait_s: float | None = None
         self._batch: tuple[int | None, int | None] = (None, None)
         self._checked = False
         self._told: set[int] = set()
-        self._recorder.note("start", step=self._first_step)  # what this attempt supersedes
+        self.steps_seen, self._stop_asked = 0, False
+        recorder.note("start", step=self._first_step)  # what this attempt supersedes
         for place in self.probes:
             self._note_probe(place)
-        log.info("MindPulse watches this training:\n%s", self.probes)
 
     # -- what the training loop calls ---------------------------------------------------------
 
@@ -238,6 +250,53 @@ class Monitor:
             self._choose()
             self._snapshots.want(self._next_step())
 
+    def add_scalars(self, values: Mapping[str, float], step: int | None = None) -> None:
+        """Records numbers of one's own by tag, such as the loss of an evaluation.
+
+        Args:
+            step: that they belong to; None for the last one that ended.
+
+        Example:
+            >>> # monitor.add_scalars({"eval_loss": 2.5})
+        """
+        if self._recorder is not None and not self.problem and not self._closed:
+            self._recorder.add_scalars(self._next_step() - 1 if step is None else step, values)
+
+    def restart(self, summary_dir: str | os.PathLike[str], *, first_step: int = 1) -> None:
+        """Begins a new run with the probes that are planted: for folds, sweeps and seeds.
+
+        The run so far is completed, as by `close`. Nothing is compiled anew, so the model, the
+        optimizer and the shapes must stay; resetting the weights and moments is the caller's part,
+        and so is a learning rate that an action has scaled.
+
+        Args:
+            summary_dir: folder of the new run.
+            first_step: number of its first step.
+
+        Raises:
+            UsageError: the monitor was closed: its probes are gone.
+
+        Example:
+            >>> # for fold, batches in enumerate(folds):
+            >>> #     monitor.restart(f"summary/fold-{fold}")
+        """
+        if self._closed:
+            raise UsageError("restart: this monitor was closed and has no probes: attach a new one")
+        if self.problem or self._planted is None:
+            return
+        self._complete()
+        self._close_recorder()
+        if not self._guard("restarting", lambda: self._restart(summary_dir, first_step)):
+            self._give_up()
+
+    def _restart(self, summary_dir: str | os.PathLike[str], first_step: int) -> None:
+        assert self._planted is not None
+        self._first_step = first_step
+        self._open(summary_dir)
+        self._planted.reset(first_step)
+        self._begin(summary_dir)
+        self._choose()
+
     @property
     def device_bytes(self) -> int:
         """Memory that the probes' rows and maps take on the device."""
@@ -260,16 +319,11 @@ class Monitor:
         """Drains, takes every probe out of the model, writes what is left. May be called twice."""
         if self._closed:
             return
-        self.drain()
+        self._complete()
         if self._planted is not None and not self.problem:
-            harvest = self._drain_all.harvest
-            self._guard("the last snapshot", lambda: self._snapshots.take(harvest.last_sampled))
             self._guard("removing the probes", self._planted.remove)
-            self._guard("telling which probes never ran", self._tell_silent_probes)
         self._closed = True
-        if self._recorder is not None:
-            self._recorder.close()
-            self._guard("answering requests", self._exchange)
+        self._close_recorder()
 
     def __enter__(self) -> Monitor:
         return self
@@ -326,6 +380,19 @@ class Monitor:
         planted = self._planted
         if planted is not None and not planted.chooses_itself:
             planted.variants.choose()
+
+    def _complete(self) -> None:
+        """Brings all that was measured into the run, and tells which probes never ran."""
+        self.drain()
+        if self._planted is not None and not self.problem and not self._closed:
+            harvest = self._drain_all.harvest
+            self._guard("the last snapshot", lambda: self._snapshots.take(harvest.last_sampled))
+            self._guard("telling which probes never ran", self._tell_silent_probes)
+
+    def _close_recorder(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
+            self._guard("answering requests", self._exchange)
 
     def _must_drain(self, now: float) -> bool:
         return (

@@ -115,6 +115,12 @@ class Planted:
     chooses_itself: bool = False
     undo: list[Callable[[], None]] = field(default_factory=list)
 
+    def reset(self, first_step: int) -> None:
+        """The probes as they were before their first step, for the next run."""
+        self.ring.reset(first_step)
+        self.density = Density({s.slot.name: _tags(s) for s in self.sites}, self.intervals)
+        self.variants.begin(self.density)
+
     def remove(self) -> None:
         """Takes every probe out; the model is as it was."""
         self.variants.retire()

@@ -200,6 +200,12 @@ class Ring:
         elif skipped:
             ops.assign_add(self.counter, Tensor([1], ms.int32))
 
+    def reset(self, first_step: int) -> None:
+        """Empties all rows; `first_step` is the step that runs next."""
+        ops.assign(self.counter, Tensor([first_step], ms.int32))
+        for slot in self.slots.values():
+            ops.assign(slot.rows, Tensor(np.zeros(slot.rows.shape), ms.float32))
+
     @property
     def device_bytes(self) -> int:
         """Memory that the rows take on the device."""

@@ -68,6 +68,11 @@ class Variants:
         self.set(PLAIN)
         self.retired = True
 
+    def begin(self, density: Density) -> None:
+        """Steps are counted anew, under a density with the same tiers."""
+        self.density = density
+        self._chosen.clear()
+
     def set(self, tier: int) -> None:
         """Gives each member the shape of variant `tier`."""
         if tier != self._tier and not self.retired:
