@@ -195,6 +195,7 @@ def test_groups_and_inhibitions_are_read(tmp_path: Path) -> None:
         ({"a": "group = 'A b'"}, "group is 'A b': want small letters"),
         ({"a": "group = 3"}, "group is 3"),
         ({"a": "inhibits = 3"}, "inhibits is 3: want a list of names"),
+        ({"a": "inhibits = 'nonfinite'"}, "inhibits is 'nonfinite': want a list of names"),
         ({"a": "inhibits = ['']"}, "inhibits is ['']"),
         ({"a": "inhibits = ['a']"}, "cannot silence itself"),
         ({"a": "group = 'g'\ninhibits = ['g']"}, "cannot silence itself"),

@@ -181,4 +181,101 @@ RULE_TEXTS: dict[str, dict[str, Pair]] = {
             "若与保存检查点同时出现则无需处理；若随机出现，请检查数据管道和机器上的其他任务",
         ),
     },
+    "attention-logits-large": {
+        "summary": (
+            "an attention logit is above 50 and has doubled within the last six rows",
+            "注意力打分超过 50，且在最近六行内翻倍",
+        ),
+        "causes": (
+            "a learning rate that is too high or has no warm-up; a missing 1/sqrt(d); query and "
+            "key weights that grow without bound",
+            "学习率过高或没有预热；缺少 1/sqrt(d)；查询与键的权重无限增长",
+        ),
+        "next": (
+            "lower the learning rate; normalise queries and keys (QK-norm) or clip their weights; "
+            "half precision loses the softmax at such logits",
+            "降低学习率；对查询和键做归一化（QK-norm）或裁剪其权重；"
+            "在这样的打分下半精度的 softmax 会失真",
+        ),
+    },
+    "activation-growth": {
+        "summary": (
+            "what goes into a normalisation is four times as large as in the rows before",
+            "归一化层的输入是此前各行的四倍",
+        ),
+        "causes": (
+            "a learning rate that is too high; a residual path that is scaled or doubled; weights "
+            "that were changed or damaged",
+            "学习率过高；残差通路被缩放或重复；权重被改动或损坏",
+        ),
+        "next": (
+            "the first layer that is named is where to look; lower the learning rate; if it came "
+            "within one step, compare the weights with the last checkpoint",
+            "先查看所指出的第一层；降低学习率；若在一步之内发生，请与最近的检查点比较权重",
+        ),
+    },
+    "future-visible": {
+        "summary": (
+            "attention falls on keys behind the query where it did not before, or on little else",
+            "注意力落到了查询之后的键上（此前没有），或几乎全部落在其后",
+        ),
+        "causes": (
+            "a causal mask with the wrong sign, shape or type; a mask that was lost when the shape "
+            "of the batch changed; unsigned integers times a negative number",
+            "因果掩码的符号、形状或类型有误；批次形状变化时掩码丢失；无符号整数乘以负数",
+        ),
+        "next": (
+            "look at the attention map of one sample: all above the diagonal has to be 0; a loss "
+            "that falls too well does not generate",
+            "查看一个样本的注意力图：对角线以上必须全为 0；损失降得过快的模型无法正常生成",
+        ),
+    },
+    "padding-visible": {
+        "summary": (
+            "more than a thousandth of the attention falls on padding",
+            "超过千分之一的注意力落在填充位上",
+        ),
+        "causes": (
+            "the padding mask is missing, has the wrong shape, or is added with too small a number",
+            "缺少填充掩码、形状有误，或所加的负数太小",
+        ),
+        "next": (
+            "compare the mask with the ids of one batch; the result depends on the length of the "
+            "padding until it is mended",
+            "用一个批次的 id 核对掩码；修复之前，结果取决于填充的长度",
+        ),
+    },
+    "dead-units": {
+        "summary": (
+            "more than half of the units of a feed-forward block never fire",
+            "某个前馈块中超过一半的单元从不激活",
+        ),
+        "causes": (
+            "biases pushed far below 0 by a step that was too large; ReLU with a learning rate "
+            "that is too high; a bad initialisation",
+            "一次过大的更新把偏置推到远低于 0；ReLU 搭配过高的学习率；初始化不当",
+        ),
+        "next": (
+            "they do not come back by themselves: go back to a checkpoint from before it, lower "
+            "the learning rate, or use GELU",
+            "它们不会自行恢复：回退到此前的检查点、降低学习率，或改用 GELU",
+        ),
+    },
+    "output-drift": {
+        "summary": (
+            "the normaliser of the output (log Z) moved by more than 1.5 from where it was",
+            "输出的归一化项（log Z）偏离此前水平超过 1.5",
+        ),
+        "causes": (
+            "output logits that drift: a high learning rate without z-loss or weight decay; a "
+            "temperature or scale that was left in; an output layer that was replaced",
+            "输出 logits 漂移：学习率高而没有 z-loss 或权重衰减；遗留的温度或缩放；输出层被替换",
+        ),
+        "next": (
+            "compare with the loss: if it jumped at the same step, something was changed there; if "
+            "it drifts, add a z-loss (1e-4) or lower the learning rate",
+            "与损失对照：若同一步发生跳变，说明此处有改动；"
+            "若是缓慢漂移，请加入 z-loss（1e-4）或降低学习率",
+        ),
+    },
 }

@@ -205,6 +205,43 @@ RULE_REASONS: dict[str, Pair] = {
         "Checkpoints and evaluations do this too.",
         "保存检查点与评估也会造成这种情况。",
     ),
+    "attention-logits-large": (
+        "QK-Clip keeps logits below 100, and entropy collapse begins with their growth (see "
+        "Kimi K2 and sigma-Reparam). 50 is warned of while they double; large and steady is sound. "
+        "In the fault benchmark logits stay below 10 in healthy runs.",
+        "QK-Clip 把打分限制在 100 以下，熵塌缩始于打分增长（见 Kimi K2 与 sigma-Reparam）。"
+        "超过 50 且仍在翻倍时警告；大而稳定则视为正常。故障基准的健康运行中打分低于 10。",
+    ),
+    "activation-growth": (
+        "Large activations are no fault by themselves (trained models have some of thousands); "
+        "growing fourfold within a few rows is. The first thirty steps are left out, in which a "
+        "residual stream grows from its initialisation.",
+        "激活值大本身不是故障（训练好的模型中有数千的值）；几行之内增大四倍才是。"
+        "前三十步除外，此时残差流从初始化增长。",
+    ),
+    "future-visible": (
+        "A causal model has exactly 0, a bidirectional one about a half, whatever it has learnt. "
+        "What lies between from the start (a prefix that sees itself, a local window) may be meant "
+        "so and is left alone.",
+        "因果模型恒为 0，双向模型约为一半，与学到什么无关。"
+        "从一开始就介于两者之间的（前缀可见、局部窗口）可能是有意为之，不报警。",
+    ),
+    "padding-visible": (
+        "A padding mask leaves 0 up to rounding. Measured only where the monitor knows the id of "
+        "the padding (`pad_id=`).",
+        "填充掩码只留下舍入误差级别的 0。只有监控器知道填充 id（`pad_id=`）时才测量。",
+    ),
+    "dead-units": (
+        "A unit is dead in a row if no token of the batch lets it fire; three rows in a row, so "
+        "that one odd batch does not ring. DeepDiagnosis and AutoTrainer take 70 %, smdebug 50 %.",
+        "若批次中没有任何词元激活某单元，则该行视其为死亡；须连续三行，单个异常批次不报警。"
+        "DeepDiagnosis 与 AutoTrainer 取 70%，smdebug 取 50%。",
+    ),
+    "output-drift": (
+        "In healthy runs of the fault benchmark log Z moves by less than 1 after the first fifty "
+        "steps; a temperature of 2 moves it by 2.",
+        "故障基准的健康运行中，前五十步之后 log Z 的变化小于 1；温度为 2 时变化为 2。",
+    ),
 }
 
 # Heads and labels of the page, of `mindpulse rules` and of an explanation.

@@ -80,11 +80,10 @@ class Fields:
         return default
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or a single one."""
+        """A list of texts."""
         value = self._table.get(key, [])
-        items = [value] if isinstance(value, str) else value
-        if isinstance(items, list) and all(isinstance(item, str) and item for item in items):
-            return tuple(items)
+        if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
+            return tuple(value)
         self.wrong(f'{key} is {shown(value)}: want a list of names, for example ["nonfinite"]')
         return ()
 
