@@ -278,4 +278,38 @@ RULE_TEXTS: dict[str, dict[str, Pair]] = {
             "若是缓慢漂移，请加入 z-loss（1e-4）或降低学习率",
         ),
     },
+    "data-stall": {
+        "summary": (
+            "the training waits for its data for more than 30 % of a step, three times as long as "
+            "before",
+            "训练等待数据的时间超过一步的 30%，且是此前的三倍",
+        ),
+        "causes": (
+            "a slow or shared file system; too few workers in the loader; augmentation that became "
+            "dearer; another job on the same host",
+            "文件系统慢或被共享；加载器的工作进程太少；数据增强变慢；同一主机上有其他任务",
+        ),
+        "next": (
+            "look at the load of the host and of the file system at that time; more workers, "
+            "prefetching, or a copy of the data on a local disk",
+            "查看当时主机与文件系统的负载；增加工作进程、预取，或把数据复制到本地磁盘",
+        ),
+    },
+    "overflow-streak": {
+        "summary": (
+            "most steps of the last twelve overflowed, and the loss scale does not fall",
+            "最近十二步多数溢出，而损失缩放没有下降",
+        ),
+        "causes": (
+            "a fixed loss scale that is too large; a dynamic one at its floor; activations that "
+            "half precision cannot hold",
+            "固定的损失缩放过大；动态缩放已到下限；激活值超出半精度范围",
+        ),
+        "next": (
+            "these steps do not train: lower the loss scale or let it fall by itself; at its "
+            "floor, use bfloat16 or float32 where the activations are largest",
+            "这些步没有训练：降低损失缩放或改用动态缩放；若已到下限，"
+            "请在激活最大处使用 bfloat16 或 float32",
+        ),
+    },
 }

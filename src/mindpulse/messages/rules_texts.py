@@ -242,6 +242,17 @@ RULE_REASONS: dict[str, Pair] = {
         "steps; a temperature of 2 moves it by 2.",
         "故障基准的健康运行中，前五十步之后 log Z 的变化小于 1；温度为 2 时变化为 2。",
     ),
+    "data-stall": (
+        "Compared with the run's own fifty steps before: a loader that is slow from the start is "
+        "seen in the report, not rung for. Needs `monitor.timed(batches)` or the callback.",
+        "与此前五十步比较：从一开始就慢的加载器在报告中可见，但不报警。"
+        "需要 `monitor.timed(batches)` 或回调。",
+    ),
+    "overflow-streak": (
+        "A dynamic loss scale that searches downwards overflows many times in a row and is sound: "
+        "there it falls with each. Here it does not.",
+        "动态损失缩放向下搜索时会连续溢出，属正常：每次溢出都会下降。这里没有下降。",
+    ),
 }
 
 # Heads and labels of the page, of `mindpulse rules` and of an explanation.
