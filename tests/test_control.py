@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindpulse.control import Agenda, Answer, ControlLog, Rejected, Request, parse_line
+from mindpulse.control import (
+    Agenda,
+    Answer,
+    ControlLog,
+    Decision,
+    Judgement,
+    Rejected,
+    Request,
+    parse_line,
+)
 from mindpulse.control.schema import VERBS
 from mindpulse.errors import StoreError, UsageError
 from mindpulse.jsonlines import LineTail, append, encode_line, locked
@@ -82,6 +91,14 @@ def ask(log: ControlLog) -> Request:
         ({"verb": "burst", "args": {"steps": "inf"}}, "want a whole number from 1 to 1000"),
         ({"verb": "burst", "args": {"steps": "nan"}}, "want a whole number from 1 to 1000"),
         ({"verb": "burst", "args": {"steps": True}}, "args"),
+        ({"verb": "skip_step", "args": {"steps": 101}}, "want a whole number from 1 to 100"),
+        ({"verb": "skip_step", "args": {"step": 1}}, "may be left out: steps"),
+        ({"verb": "rollback", "args": {"factor": 10}}, "between 0 and 10"),
+        ({"verb": "rollback", "args": {"before": -1}}, "want a whole number from 0"),
+        ({"verb": "keep", "args": {}}, "give exactly these: every"),
+        ({"verb": "set_clip", "args": {"limit": "inf"}}, "between 0 and 1e+06"),
+        ({"verb": "undo", "args": {"seq": 0}}, "want a whole number from 1"),
+        ({"ranks": 0}, "ranks"),
         ({"seq": 0}, "seq"),
         ({"seq": 1.0}, "seq"),
         ({"seq": True}, "seq"),
@@ -129,7 +146,16 @@ def test_a_good_line_is_read_whole() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "args"),
-    [("burst", {"steps": 1}), ("burst", {"steps": 1000.0}), ("snapshot", {}), ("stop", {})],
+    [
+        ("burst", {"steps": 1}),
+        ("burst", {"steps": 1000.0}),
+        ("snapshot", {}),
+        ("stop", {}),
+        ("set_clip", {"limit": 0.5}),
+        ("keep", {"every": 0}),
+        ("undo", {"seq": 3}),
+        ("rollback", {"factor": 0.5, "before": 120}),
+    ],
 )
 def test_what_the_bounds_allow_reaches_the_other_side(
     tmp_path: Path, verb: str, args: dict[str, float]
@@ -137,6 +163,34 @@ def test_what_the_bounds_allow_reaches_the_other_side(
     asked = ControlLog(tmp_path).request(verb, args, step=1, expires_step=9)
     assert ControlLog(tmp_path).poll() == [asked]
     assert (asked.verb, asked.args) == (verb, args)
+
+
+def test_what_is_left_out_has_its_default_and_old_lines_are_for_one_rank(tmp_path: Path) -> None:
+    asked = ControlLog(tmp_path).request("rollback", {"factor": 0.5}, step=1, expires_step=9)
+    assert asked.args == {"factor": 0.5, "before": 0.0}
+    old = parse_line(good())
+    assert isinstance(old, Request)
+    assert old.ranks == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "wrong", "why"),
+    [
+        (Decision(1, 0.0, True, 5, 9), {"go": 1}, "want true or false"),
+        (Decision(1, 0.0, False, 5, 9, "no"), {"expires_step": 4}, "expires_step is before step"),
+        (Judgement(1, 0.0, 5, "none", {"a": float("inf")}, {"a": 1.0}), {"effect": "good"},
+         "want one of helped, better, none, unknown"),
+    ],
+)  # fmt: skip
+def test_decisions_and_judgements_come_through_and_are_checked(
+    tmp_path: Path, message: Decision | Judgement, wrong: dict[str, object], why: str
+) -> None:
+    ControlLog(tmp_path).answer(message)
+    assert ControlLog(tmp_path).poll() == [message]
+    fields = json.loads((tmp_path / "control.jsonl").read_text()) | wrong
+    read = parse_line(json.dumps(fields).encode())
+    assert isinstance(read, Rejected)
+    assert why in read.why
 
 
 def test_the_page_names_every_verb_and_its_bounds() -> None:

@@ -34,7 +34,7 @@ def dataset(steps: int) -> Any:
 def wait_for_requests(monitor: Any, count: int) -> None:
     """Until the recorder's thread has read that many requests."""
     deadline = time.monotonic() + 20
-    while len(monitor._inbox) < count:
+    while len(monitor.requests_heard) < count:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -12,7 +12,7 @@ import pytest
 from mindspore import ParameterTuple, mint, nn, ops
 from mindspore.experimental import optim
 
-from mindpulse.mindspore.actions import find_learning_rates
+from mindpulse.mindspore.learning_rate import find_learning_rates
 from nets import Training, batches
 from ways import Builder, as_numpy, builder, expected, seed, small_net, twins
 from ways_cells import TwoOptimizers

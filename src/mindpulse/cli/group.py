@@ -40,6 +40,7 @@ COMMANDS = {
     "import": "Make a run folder of what another tool wrote.",
     "watch": "Judge a run while it trains; raise alerts, and act if told to.",
     "deliver": "Check or test the receivers of alerts.",
+    "act": "A hand on the wheel of a running training: do this, take it back.",
     "demo": "Train a small BERT or ViT under MindPulse, with a fault if you like.",
 }
 

@@ -36,7 +36,8 @@ EVERY_VERB = "all"
     metavar="[VERBS]",
     is_flag=False,
     flag_value=EVERY_VERB,
-    help=f"Ask the training to act: all of {', '.join(VERBS)}, or those named. [default: advise]",
+    help="Ask the training to act: every action of docs/acting.md, or those named; "
+    "'advise' only says what it would ask for, 'off' not even that. [default: advise]",
 )
 @options.rules
 @deliver_option
@@ -63,6 +64,7 @@ def command(
     checked = _warn_of_unknown_series(run_dir, rules)
     if not once:
         mode = f"may ask for {', '.join(sorted(verbs))}" if verbs else "advice only, see --act"
+        mode = "neither advice nor requests" if verbs == frozenset() else mode
         click.echo(f"watching {run_dir} with {len(rules)} rules ({mode}); Ctrl-C ends", err=True)
     show = receiver(lang, as_json)
     with stop_on_signal() as stop, delivering(deliver_file, [run_dir]) as deliver:
@@ -76,22 +78,24 @@ def command(
 
 
 def allowed_verbs(act: str | None) -> frozenset[str] | None:
-    """The verbs that --act allows; None means advice only.
+    """The verbs that --act allows; None means advice only, none at all means neither.
 
     Raises:
         UsageError: a verb does not exist.
 
     Example:
-        >>> sorted(allowed_verbs("all")), allowed_verbs(None)
-        (['burst', 'scale_lr', 'snapshot', 'stop'], None)
+        >>> sorted(allowed_verbs("scale_lr,stop")), allowed_verbs(None), allowed_verbs("off")
+        (['scale_lr', 'stop'], None, frozenset())
     """
-    if act is None:
+    if act in (None, "advise"):
         return None
+    if act == "off":
+        return frozenset()
     named = set(VERBS) if act == EVERY_VERB else {verb.strip() for verb in act.split(",")}
     if unknown := named - set(VERBS):
         raise UsageError(
-            f"--act {', '.join(sorted(unknown))}: no such action; there are {', '.join(VERBS)} "
-            "(the run folder comes before --act)"
+            f"--act {', '.join(sorted(unknown))}: no such action; there are {', '.join(VERBS)}, "
+            "off and advise (the run folder comes before --act)"
         )
     return frozenset(named)
 

@@ -14,8 +14,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from mindpulse.control.message import Answer, Message, Rejected, Request, encode, parse_line
-from mindpulse.control.schema import check_args
+from mindpulse.control.message import (
+    Answer,
+    Decision,
+    Judgement,
+    Message,
+    Rejected,
+    Request,
+    encode,
+    parse_line,
+)
+from mindpulse.control.verbs import check_args
 from mindpulse.errors import StoreError
 from mindpulse.jsonlines import LineTail, append, locked
 
@@ -55,6 +64,7 @@ class ControlLog:
         reason: str = "",
         evidence: Mapping[str, float] | None = None,
         alert: str = "",
+        ranks: int = 1,
     ) -> Request:
         """Appends a request under the next sequence number and returns it.
 
@@ -67,13 +77,13 @@ class ControlLog:
         with self._locked() as descriptor:
             asked = Request(
                 self._next_seq(), self._clock(), verb, values, rule, reason, why,
-                step, expires_step, attempt, alert,
+                step, expires_step, attempt, alert, ranks,
             )  # fmt: skip
             append(descriptor, encode(asked))
         return asked
 
-    def answer(self, answer: Answer) -> None:
-        """Appends an answer.
+    def answer(self, answer: Answer | Decision | Judgement) -> None:
+        """Appends an answer of a rank, or what the asking side decided or found.
 
         Raises:
             UsageError: a field has a wrong type or value; nothing was written.

@@ -1,76 +1,19 @@
-"""What a line of the control log may say: its fields, their types, the verbs and their bounds."""
+"""What a line of the control log may say: its kinds, their fields and the types of these."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from mindpulse.control.verbs import MAX_BURST_STEPS, VERBS, Bounds, check_args
 from mindpulse.errors import UsageError
 from mindpulse.jsonlines import number
 
-STATUSES = ("done", "refused", "expired", "failed")
+__all__ = ["MAX_BURST_STEPS", "VERBS", "Bounds", "check_args", "check_fields"]
+
+STATUSES = ("ready", "done", "refused", "expired", "failed")
+EFFECTS = ("helped", "better", "none", "unknown")
 MAX_TEXT = 4000
-
-
-MAX_BURST_STEPS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What an argument has to be: a number between two bounds, both excluded.
-
-    With `whole` it is a whole number, and both bounds are included.
-    """
-
-    low: float
-    high: float
-    whole: bool = False
-
-    def __contains__(self, value: object) -> bool:
-        if not isinstance(value, float):
-            return False
-        if self.whole:
-            return self.low <= value <= self.high and value.is_integer()
-        return self.low < value < self.high
-
-    def __str__(self) -> str:
-        if self.whole:
-            return f"a whole number from {self.low:g} to {self.high:g}"
-        return f"a number between {self.low:g} and {self.high:g}, both excluded"
-
-
-VERBS: dict[str, dict[str, Bounds]] = {
-    "scale_lr": {"factor": Bounds(0.0, 1e3)},
-    "stop": {},
-    "burst": {"steps": Bounds(1.0, MAX_BURST_STEPS, whole=True)},
-    "snapshot": {},
-}
-
-
-def check_args(verb: object, args: object) -> dict[str, float]:
-    """The arguments as floats.
-
-    Raises:
-        UsageError: the verb is unknown, or an argument is missing, unknown or out of bounds.
-
-    Example:
-        >>> check_args("scale_lr", {"factor": 0.5})
-        {'factor': 0.5}
-    """
-    if not isinstance(verb, str) or verb not in VERBS:
-        raise UsageError(f"verb {verb!r}: use one of {', '.join(VERBS)}")
-    wanted = VERBS[verb]
-    if not isinstance(args, Mapping) or set(args) != set(wanted):
-        names = ", ".join(wanted) or "none"
-        raise UsageError(f"arguments {args!r} of {verb}: give exactly these: {names}")
-    values = {}
-    for name, bounds in wanted.items():
-        value = number(args[name])
-        if value not in bounds:
-            raise UsageError(f"{verb}: {name} is {args[name]!r}, want {bounds}")
-        values[name] = float(args[name])
-    return values
 
 
 def _whole(low: int) -> Callable[[object], int]:
@@ -104,10 +47,19 @@ def _numbers(value: object) -> dict[str, float]:
     return {key: float(item) for key, item in numbers.items() if item is not None}
 
 
-def _status(value: object) -> str:
-    if value not in STATUSES:
-        raise UsageError(f"want one of {', '.join(STATUSES)}")
-    return str(value)
+def _one_of(*allowed: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in allowed:
+            raise UsageError(f"want one of {', '.join(allowed)}")
+        return str(value)
+
+    return read
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError("want true or false")
+    return value
 
 
 Fields = dict[str, Callable[[object], object]]
@@ -124,6 +76,7 @@ REQUEST_FIELDS: Fields = {
     "expires_step": _whole(0),
     "attempt": _whole(1),
     "alert": _text,
+    "ranks": _whole(1),
 }
 ANSWER_FIELDS: Fields = {
     "seq": _whole(1),
@@ -131,10 +84,28 @@ ANSWER_FIELDS: Fields = {
     "rank": _whole(0),
     "attempt": _whole(1),
     "step": _whole(0),
-    "status": _status,
+    "status": _one_of(*STATUSES),
     "detail": _text,
     "data": _numbers,
 }
+DECISION_FIELDS: Fields = {
+    "seq": _whole(1),
+    "wall_time": _time,
+    "go": _truth,
+    "step": _whole(0),
+    "expires_step": _whole(0),
+    "reason": _text,
+}
+JUDGEMENT_FIELDS: Fields = {
+    "seq": _whole(1),
+    "wall_time": _time,
+    "step": _whole(0),
+    "effect": _one_of(*EFFECTS),
+    "before": _numbers,
+    "after": _numbers,
+}
+# What a line of an earlier version does not have.
+OPTIONAL: Mapping[str, object] = {"ranks": 1}
 
 
 def check_fields(fields: Mapping[str, object], wanted: Fields) -> dict[str, object]:
@@ -143,13 +114,14 @@ def check_fields(fields: Mapping[str, object], wanted: Fields) -> dict[str, obje
     Raises:
         UsageError: a field is missing, unknown or has a wrong value; the message names it.
     """
-    if set(fields) != set(wanted):
-        missing, unknown = set(wanted) - set(fields), set(fields) - set(wanted)
+    filled = {name: value for name, value in OPTIONAL.items() if name in wanted} | dict(fields)
+    if set(filled) != set(wanted):
+        missing, unknown = set(wanted) - set(filled), set(filled) - set(wanted)
         raise UsageError(f"fields missing: {sorted(missing)}, unknown: {sorted(unknown)}")
     checked = {}
     for name, read in wanted.items():
         try:
-            checked[name] = read(fields[name])
+            checked[name] = read(filled[name])
         except UsageError as error:
-            raise UsageError(f"{name} is {str(fields[name])[:80]!r}: {error}") from None
+            raise UsageError(f"{name} is {str(filled[name])[:80]!r}: {error}") from None
     return checked

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from mindpulse.catalogue import MEASURES
 from mindpulse.errors import UsageError
+from mindpulse.messages.act_texts import ACT_TEXTS
 from mindpulse.messages.compare_texts import COMPARE_TEXTS
 from mindpulse.messages.deliver_texts import DELIVER_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
@@ -123,6 +124,7 @@ CATALOGUE.update({f"deliver.{_key}": _pair for _key, _pair in DELIVER_TEXTS.item
 for _name, _texts in RULE_TEXTS.items():
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
 
+CATALOGUE.update(ACT_TEXTS)
 for _tag, (_tells, _formula) in MEASURE_TEXTS.items():
     _source = MEASURES[_tag].source
     CATALOGUE[f"measure.{_tag}.tells"] = _tells

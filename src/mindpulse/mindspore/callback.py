@@ -36,6 +36,10 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         max_overhead: a share of the time, as 0.02, that the monitor keeps to by measuring less
             often.
         capacity: rows kept on the device between two drains.
+        keep_every: steps between two copies of weights and optimizer in host memory, for
+            `rollback`; 0 for none until they are asked for.
+        clip: the `ClipNorm` or the Parameter that holds the clipping threshold, for `set_clip`;
+            a `ClipNorm` in the training cell is found without it.
         rank: number of this process; None takes RANK_ID.
         mirror: "tensorboard", "mindspore" or both: event files for TensorBoard or MindInsight,
             written live in a folder of that name in the run.
@@ -62,6 +66,8 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         pad_id: int | None = None,
         max_overhead: float | None = None,
         capacity: int = 64,
+        keep_every: int = 0,
+        clip: Any = None,
         rank: int | None = None,
         mirror: str | Iterable[str] = (),
     ) -> None:
@@ -71,7 +77,7 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         self.flush_interval = flush_interval
         self.options = Options(
             measures, interval, snapshot_every, snapshot_side, include, exclude, pad_id,
-            max_overhead, capacity,
+            max_overhead, capacity, keep_every, clip,
         )  # fmt: skip
         self.rank = rank
         self.monitor: Monitor | None = None
@@ -145,6 +151,8 @@ def attach(
     pad_id: int | None = None,
     max_overhead: float | None = None,
     capacity: int = 64,
+    keep_every: int = 0,
+    clip: Any = None,
     train_cell: Any = None,
     rank: int | None = None,
     first_step: int = 1,
@@ -181,7 +189,7 @@ def attach(
         flush_interval=flush_interval,
         options=Options(
             measures, interval, snapshot_every, snapshot_side, include, exclude, pad_id,
-            max_overhead, capacity,
+            max_overhead, capacity, keep_every, clip,
         ),
         train_cell=train_cell,
         rank=rank,

@@ -57,6 +57,7 @@ class Drain:
 
     Attributes:
         calls_per_step: how many calls of `step` make an optimizer step.
+        steps_per_call: how many optimizer steps a call made lately; above 1 with a data sink.
         calls_until: calls of `step` whose optimizer step is finished.
         counter: the step in progress at the last drain.
         waiting: calls of `step` since the last drain.
@@ -66,6 +67,7 @@ class Drain:
     def __init__(self, planted: Planted, recorder: Recorder, first_step: int) -> None:
         self.harvest = Harvest(planted, first_step)
         self.calls_per_step = 1
+        self.steps_per_call = 1
         self.counter = first_step
         self.calls_until = 0
         self.waiting = 0
@@ -133,6 +135,7 @@ class Drain:
             self._keep_few()
             return
         self._count(advanced)
+        self.steps_per_call = max(1, round(advanced / len(self._pending)))
         used = min(len(self._pending), advanced * self.calls_per_step)
         calls, self._pending = self._pending[:used], self._pending[used:]
         self.calls_until = self._calls - len(self._pending)

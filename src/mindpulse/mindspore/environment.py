@@ -18,6 +18,12 @@ def rank_of_process() -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def ranks_of_launcher() -> int:
+    """How many processes the launcher started together (RANK_SIZE), 1 where there is none."""
+    text = os.environ.get("RANK_SIZE", "1")
+    return max(1, int(text)) if text.isdecimal() else 1
+
+
 def fingerprint() -> dict[str, str]:
     """Versions and settings that decide how a training behaves."""
     mode = "graph" if ms.get_context("mode") == ms.GRAPH_MODE else "pynative"

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mindpulse.catalogue.selection import tags_of
-from mindpulse.control import Agenda, Answer, ControlLog, Message
+from mindpulse.control import ControlLog, Message
 from mindpulse.errors import UsageError
-from mindpulse.mindspore.actions import Actions
+from mindpulse.mindspore.acting.duties import Duties
+from mindpulse.mindspore.acting.means import actions_of
 from mindpulse.mindspore.draining import Call, Drain
 from mindpulse.mindspore.environment import fingerprint, rank_of_process
 from mindpulse.mindspore.guard import Guard
@@ -91,6 +92,7 @@ class Monitor:
     ) -> None:
         self._rank = rank_of_process() if rank is None else rank
         self._flush_interval, self._options = flush_interval, options
+        self._cells = [net, *optimizers, train_cell]
         self._open(summary_dir)
         planted = plant_all(
             net, optimizers, train_cell, self._first_step, options, self._guard, self._saw_batch
@@ -120,12 +122,13 @@ class Monitor:
         planted.variants.step = self._drain_all.next_step
         self._snapshots = Snapshots(planted.sites, options.snapshot_every, recorder)
         self._budget = Budget(options.max_overhead) if options.max_overhead is not None else None
-        self._actions = Actions(self._rank, recorder.attempt, planted.learning_rate, self)
-        self._agenda = Agenda(self._rank, recorder.attempt)
-        self._control = ControlLog(summary_dir)
-        self._inbox: deque[Message] = deque()
-        self._outbox: deque[Answer] = deque()
-        recorder.every(CONTROL_INTERVAL_S, self._exchange)
+        self._actions = actions_of(
+            self._cells, planted.learning_rate, self, recorder, self._rank, options,
+            lambda: self._drain_all.steps_per_call,
+        )  # fmt: skip
+        self._duties = Duties(self._actions, ControlLog(summary_dir), self._boundary)
+        self._read_counter = (self._first_step, 0)  # the counter on the device, after which call
+        recorder.every(CONTROL_INTERVAL_S, self._duties.exchange)
         self._drained_at = self._ended_at = time.monotonic()
         self._host_s = 0.0
         self._wait_s: float | None = None
@@ -298,6 +301,11 @@ class Monitor:
         self._choose()
 
     @property
+    def requests_heard(self) -> deque[Message]:
+        """What was read from the control log and not looked at yet, for tests."""
+        return self._duties.inbox
+
+    @property
     def device_bytes(self) -> int:
         """Memory that the probes' rows and maps take on the device."""
         if self._planted is None:
@@ -311,9 +319,16 @@ class Monitor:
             self._guard("reading the ring", self._drain)
 
     def flush(self) -> bool:
-        """Drains, and returns once the rows are with the operating system; False after 30 s."""
+        """Drains, and returns once the rows are with the operating system; False after 30 s.
+
+        What was asked for until now is known afterwards, and what was answered is written.
+        """
         self.drain()
-        return self._recorder.flush() if self._recorder is not None else False
+        if self._recorder is None:
+            return False
+        if not self.problem and not self._closed:
+            self._guard("reading requests", self._duties.exchange)
+        return self._recorder.flush()
 
     def close(self) -> None:
         """Drains, takes every probe out of the model, writes what is left. May be called twice."""
@@ -371,7 +386,7 @@ class Monitor:
             self._drain()
             waited = drain.read_s
         self._choose()
-        self._obey(drain.next_step())
+        self._act()
         self._ended_at = now
         self._host_s = max(0.0, time.monotonic() - now - waited)
 
@@ -392,7 +407,7 @@ class Monitor:
     def _close_recorder(self) -> None:
         if self._recorder is not None:
             self._recorder.close()
-            self._guard("answering requests", self._exchange)
+            self._guard("answering requests", self._duties.exchange)
 
     def _must_drain(self, now: float) -> bool:
         return (
@@ -424,19 +439,28 @@ class Monitor:
                 budget.max_overhead,
             )  # fmt: skip
 
-    def _obey(self, next_step: int) -> None:
-        while self._inbox:
-            self._agenda.add([self._inbox.popleft()])
-        if not self._agenda:
-            return
-        ready, expired = self._agenda.due(next_step)
-        now = time.time()
-        for request in ready:
-            self._outbox.append(self._actions.carry_out(request, next_step, now))
-        for request in expired:
-            why = f"step {next_step} is past expires_step {request.expires_step}"
-            self._outbox.append(self._actions.answer(request, next_step, now, "expired", why))
+    def _act(self) -> None:
+        """Does what the watcher asked for; if that goes wrong, nothing goes on between steps."""
+        if not self._guard("what was asked for", self._duties.between):
+            self._actions.give_up()
         self._stop_asked = self._stop_asked or self._actions.stop_asked
+
+    def _boundary(self) -> int | None:
+        """The next step, if the call that just ended, ended an optimizer step; else None.
+
+        Where several calls make a step, or may do so, the counter on the device tells, and is
+        waited for. This is asked only while there is something to do.
+        """
+        drain, planted = self._drain_all, self._planted
+        assert planted is not None
+        finished = drain.counter - self._first_step
+        unseen = finished == 0 and self.steps_seen > EARLY_DRAINS[-1]
+        if unseen or (finished > 0 and finished == drain.calls_until):  # a call is a step
+            return drain.next_step()
+        before, known = self._read_counter
+        counter = planted.ring.step()
+        self._read_counter = (counter, self.steps_seen)
+        return counter if known == self.steps_seen - 1 and counter != before else None
 
     # -- draining -----------------------------------------------------------------------------
 
@@ -482,14 +506,6 @@ class Monitor:
                 place.state, place.reason = "never ran", reason
                 log.warning("the probe %s was %s", place.path, reason)
                 self._note_probe(place)
-
-    # -- what runs in the recorder's thread -----------------------------------------------------
-
-    def _exchange(self) -> None:
-        self._inbox.extend(self._control.poll())
-        while self._outbox:
-            self._control.answer(self._outbox[0])
-            self._outbox.popleft()
 
     # -- telling ------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ from mindpulse.catalogue import MEASURES, Measure
 from mindpulse.catalogue.selection import select
 from mindpulse.catalogue.user import registered_tags
 from mindpulse.errors import PlantError, UsageError
-from mindpulse.mindspore.actions import LearningRate, find_learning_rates
+from mindpulse.mindspore.acting.clip import find_limits
 from mindpulse.mindspore.guard import Guard
+from mindpulse.mindspore.learning_rate import LearningRate, find_learning_rates
 from mindpulse.mindspore.planting_forward import plant_forward
 from mindpulse.mindspore.planting_optimizer import plant_optimizers
 from mindpulse.mindspore.probes.train_cell import loss_scale_probe, scales_loss
@@ -43,9 +44,12 @@ class Options:
     pad_id: int | None = None
     max_overhead: float | None = None
     capacity: int = 64
+    keep_every: int = 0
+    clip: Any = None
 
     def __post_init__(self) -> None:
-        for name, least in (("snapshot_every", 0), ("snapshot_side", 1), ("capacity", 2)):
+        least_of = {"snapshot_every": 0, "snapshot_side": 1, "capacity": 2, "keep_every": 0}
+        for name, least in least_of.items():
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise UsageError(f"{name}={value!r}: use a whole number from {least} up")
@@ -53,6 +57,7 @@ class Options:
             raise UsageError(f"pad_id={self.pad_id!r}: use the id of the padding token, or None")
         if self.max_overhead is not None:
             Budget(self.max_overhead)
+        find_limits((), self.clip)
         self.intervals()
 
     def intervals(self) -> dict[str, int]:

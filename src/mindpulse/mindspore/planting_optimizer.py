@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mindspore import ParameterTuple
 
 from mindpulse.errors import PlantError
-from mindpulse.mindspore.actions import LearningRate
+from mindpulse.mindspore.learning_rate import LearningRate
 from mindpulse.mindspore.planting_forward import own_measures, safe
 from mindpulse.mindspore.probes import optimizer as probes
 from mindpulse.mindspore.probes.optimizer import OptimizerTap, Part

@@ -200,6 +200,10 @@ class Ring:
         elif skipped:
             ops.assign_add(self.counter, Tensor([1], ms.int32))
 
+    def step(self) -> int:
+        """The step in progress; waits for the device."""
+        return int(self.counter.asnumpy()[0])
+
     def reset(self, first_step: int) -> None:
         """Empties all rows; `first_step` is the step that runs next."""
         ops.assign(self.counter, Tensor([first_step], ms.int32))

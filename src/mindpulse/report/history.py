@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindpulse.alerts import FIRING, RESOLVED, AlertEvent
 from mindpulse.alerts.journal import read_alerts
-from mindpulse.control import Answer, ControlLog, Rejected, Request
+from mindpulse.control import Answer, ControlLog, Decision, Judgement, Rejected, Request
 from mindpulse.report.data import Action, Alert
 from mindpulse.rules.rule import Rule
 from mindpulse.store.notes import Note
@@ -16,7 +16,13 @@ from mindpulse.store.run import Run
 
 # Notes that tell how things went, not that something went wrong.
 ORDINARY_NOTES = {"fingerprint", "note", "snapshot", "start", "stop", "tag"}
-STRONGEST = ("failed", "refused", "expired", "done")  # of several ranks, the first that occurs
+STRONGEST = (
+    "failed",
+    "refused",
+    "expired",
+    "done",
+    "ready",
+)  # of several ranks, the first that occurs
 
 
 def alerts(
@@ -97,14 +103,23 @@ def read_actions(run_dir: Path) -> tuple[tuple[Action, ...], list[str]]:
         if isinstance(message, Answer):
             answers.setdefault(message.seq, []).append(message)
     requests = [message for message in messages if isinstance(message, Request)]
-    actions = tuple(_action(request, answers.get(request.seq, [])) for request in requests)
+    against = {m.seq: m.reason for m in messages if isinstance(m, Decision) and not m.go}
+    effects = {m.seq: m.effect for m in messages if isinstance(m, Judgement)}
+    actions = tuple(
+        _action(r, answers.get(r.seq, []), against.get(r.seq, ""), effects.get(r.seq, ""))
+        for r in requests
+    )
     rejected = [f"control.jsonl: {m.why}" for m in messages if isinstance(m, Rejected)]
     return actions, rejected
 
 
-def _action(request: Request, answers: list[Answer]) -> Action:
+def _action(request: Request, answers: list[Answer], against: str, effect: str) -> Action:
     ordered = sorted(answers, key=lambda a: STRONGEST.index(a.status))
     answer = ordered[0] if ordered else None
+    status = answer.status if answer else "open"
+    detail = answer.detail if answer else ""
+    if status in ("open", "ready"):
+        status, detail = ("refused", against) if against else ("open", detail)
     return Action(
         seq=request.seq,
         verb=request.verb,
@@ -112,6 +127,6 @@ def _action(request: Request, answers: list[Answer]) -> Action:
         rule=request.rule,
         asked_step=request.step,
         done_step=answer.step if answer else None,
-        status=answer.status if answer else "open",
-        detail=answer.detail if answer else "",
+        status=status,
+        detail=f"{detail}; effect: {effect}" if effect else detail,
     )

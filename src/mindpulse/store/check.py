@@ -15,7 +15,7 @@ from pathlib import Path
 from mindpulse.errors import StoreError
 from mindpulse.store.aside import SET_ASIDE
 from mindpulse.store.codec import RowCodec
-from mindpulse.store.folder import RUN_NAME, SNAPSHOTS, attempts_of, ranks_of
+from mindpulse.store.folder import CHECKPOINTS, RUN_NAME, SNAPSHOTS, attempts_of, ranks_of
 from mindpulse.store.format import MAGIC, Header
 from mindpulse.store.index_format import INDEX_FOLDER
 from mindpulse.store.names import SUFFIX, parse_name
@@ -98,7 +98,8 @@ def check_rank(folder: Path) -> list[FileReport]:
 
 
 def _of_rank(folder: Path) -> Iterator[Path]:
-    yield from _others(folder, {NOTES_NAME}, {folder / SNAPSHOTS, folder / INDEX_FOLDER})
+    known = {folder / name for name in (SNAPSHOTS, CHECKPOINTS, INDEX_FOLDER)}
+    yield from _others(folder, {NOTES_NAME}, known)
 
 
 def _others(folder: Path, known: set[str], folders: set[Path]) -> Iterator[Path]:

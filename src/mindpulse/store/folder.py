@@ -16,6 +16,7 @@ from mindpulse.store.format import VERSION
 
 RUN_NAME = "run.json"
 SNAPSHOTS = "snapshots"
+CHECKPOINTS = "checkpoints"
 _ATTEMPT = re.compile(r"attempt-(\d{4,})")
 _RANK = re.compile(r"rank-(\d{4,})")
 

@@ -14,7 +14,8 @@ class ActionEvent:
     """What the watcher did, or did not do, about an alert.
 
     Attributes:
-        kind: "advice", "request", "held" (not asked, see `held`), "answer" or "rejected".
+        kind: "advice", "request", "held" (not asked, see `held`), "answer" or "rejected"; then "go"
+            and "withdrawn" (decided for all ranks), "apart" (they did not act alike) and "judged".
         alert: id of the alert, "" if there is none.
         seq: number of the request, 0 if none was made.
         step: the step asked for or answered.

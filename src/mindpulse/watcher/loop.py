@@ -26,8 +26,10 @@ from mindpulse.errors import UsageError
 from mindpulse.rules.expression import FIRED
 from mindpulse.rules.rule import Action, Rule
 from mindpulse.store.reader import Chunk, RunTail
+from mindpulse.watcher.aftercare import Aftercare, ranks_together
 from mindpulse.watcher.events import ActionEvent, Event
-from mindpulse.watcher.policy import Held, Ledger, Limits, may_ask
+from mindpulse.watcher.ledger import Ledger
+from mindpulse.watcher.policy import Held, Limits, may_ask
 from mindpulse.watcher.presence import BEAT_S, Presence
 from mindpulse.watcher.waiting import Polling, Waiter, waiter_for
 
@@ -53,7 +55,7 @@ def watch(
     Args:
         run_dir: the run folder; it may appear later.
         rules: what to judge by.
-        act: verbs that may be asked for; None only gives advice.
+        act: verbs that may be asked for; None only gives advice, none at all not even that.
         stop: ends the watch, after one last look at what is there.
         waiter: makes what waits for new rows.
         once: judge what is there and end.
@@ -111,6 +113,8 @@ class _Session:
         self._ledger = Ledger()
         self._act = act
         self._limits = limits
+        self._clock = clock
+        self._aftercare = Aftercare(self._control, self._ledger, self._judge, act, limits, clock)
         self._first = True
         self._told: dict[str, str] = {}
 
@@ -124,13 +128,18 @@ class _Session:
             yield self._journal.add(self._judge.finish())
         for rule, event in self._judge.firing():
             yield self._consider(rule, event)
+        yield self._aftercare.attend(self._slowest_step_time())
 
     def _read_control(self) -> Iterator[Event]:
         found = self._control.poll()
         self._ledger.add(found)
         history, self._first = self._first, False
         if not history:
-            yield from (self._heard(m) for m in found if isinstance(m, Answer | Rejected))
+            yield from (
+                self._heard(m)
+                for m in found
+                if isinstance(m, Rejected) or (isinstance(m, Answer) and m.status != "ready")
+            )
 
     def _heard(self, message: Answer | Rejected) -> ActionEvent:
         if isinstance(message, Rejected):
@@ -158,9 +167,14 @@ class _Session:
         if self._act is None:
             yield from self._say_once("advice", action, event)
             return
+        if not self._act:
+            return  # off: neither asked for nor advised
         now = rule.expression.evaluate(self._judge.view(event.rank))
-        if now.state != FIRED and self._ledger.asked_for(event.id):
-            return  # quiet, though not for long enough to be resolved: once was enough
+        if now.state != FIRED and (
+            self._ledger.asked_for(event.id)
+            or self._ledger.moved_since(event.since_step, event.attempt)
+        ):
+            return  # quiet, though not for long enough to be resolved: what was done was enough
         held = self._held(action, event, self._act)
         if held is None:
             yield self._ask(action, event, now.evidence or event.evidence)
@@ -170,7 +184,9 @@ class _Session:
     def _held(self, action: Action, event: AlertEvent, allowed: frozenset[str]) -> Held | None:
         if action.request not in allowed:
             return Held("held.verb", {"verb": action.request})
-        held = may_ask(action, event, self._ledger, self._judge.last_step(), self._limits)
+        held = may_ask(
+            action, event, self._ledger, self._judge.last_step(), self._limits, self._clock()
+        )
         if held or action.when is None:
             return held
         verdict = action.when.evaluate(self._judge.view(event.rank))
@@ -182,7 +198,7 @@ class _Session:
         step = self._judge.last_step() + self._limits.ahead(self._step_time(event.rank))
         asked = self._control.request(
             action.request,
-            action.args,
+            self._limits.args(action, event),
             step=step,
             expires_step=step + self._limits.patience_steps,
             attempt=event.attempt,
@@ -190,6 +206,7 @@ class _Session:
             reason=f"{event.rule} is firing since step {event.since_step}",
             evidence=evidence,
             alert=event.id,
+            ranks=ranks_together(self._judge),
         )
         self._ledger.add([asked])
         args = dict(asked.args)
@@ -203,6 +220,9 @@ class _Session:
             self._told[event.id] = said
             args = dict(action.args)
             yield ActionEvent(kind, event.rule, event.id, action.request, args, held=held)
+
+    def _slowest_step_time(self) -> float:
+        return max((self._step_time(rank) for rank in self._judge.window.ranks), default=0.0)
 
     def _step_time(self, rank: int) -> float:
         """Seconds per step, the median of the newest; 0.0 if it is not recorded."""

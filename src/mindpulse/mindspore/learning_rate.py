@@ -1,17 +1,16 @@
-"""Carries out what the watcher asks for, at a step boundary, and says what it did."""
+"""The learning rates of the optimizers, measured and changed without a new compilation."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor, ops
 
-from mindpulse.control import Answer, Request
 from mindpulse.mindspore.probes.schedule import schedule_probe
 
 
@@ -65,11 +64,13 @@ class LearningRate:
     Attributes:
         constants: the Parameters of constant rates, one per group.
         schedules: the handles on scheduled rates, one per group.
+        scaled_by: the product of all factors that were asked for, less those that were undone.
     """
 
     def __init__(self, constants: tuple[Parameter, ...], schedules: tuple[Schedule, ...]) -> None:
         self.constants = constants
         self.schedules = schedules
+        self.scaled_by = 1.0
 
     @property
     def rates(self) -> tuple[Parameter, ...]:
@@ -84,101 +85,65 @@ class LearningRate:
         Returns:
             the numbers before and after, for the answer and for an undo.
         """
+        self.scaled_by *= factor
         told: dict[str, float] = {}
-        for index, rate in enumerate(self.constants):
-            told |= _multiply(rate, factor, _name("learning_rate", index))
-        for index, schedule in enumerate(self.schedules):
-            told |= _multiply(schedule.factor, factor, _name("schedule_factor", index))
+        for name, rate in self._handles():
+            before = value_of(rate)
+            told |= {f"{name}_before": before, f"{name}_after": put(rate, before * factor)}
         return told
+
+    def undo(self, told: Mapping[str, float], factor: float) -> dict[str, float]:
+        """Takes one `scale` back: exactly where nothing was changed since, else by the ratio.
+
+        Args:
+            told: what `scale` returned.
+            factor: by what it multiplied.
+        """
+        self.scaled_by /= factor
+        now: dict[str, float] = {}
+        for name, rate in self._handles():
+            before, after = told.get(f"{name}_before"), told.get(f"{name}_after")
+            if before is None or after is None:
+                continue
+            held = value_of(rate)
+            wanted = before if held == after else held / factor
+            now |= {f"{name}_before": held, f"{name}_after": put(rate, wanted)}
+        return now
+
+    def _handles(self) -> list[tuple[str, Parameter]]:
+        constants = [(_name("learning_rate", i), rate) for i, rate in enumerate(self.constants)]
+        factors = [
+            (_name("schedule_factor", i), schedule.factor)
+            for i, schedule in enumerate(self.schedules)
+        ]
+        return constants + factors
 
 
 def _name(what: str, group: int) -> str:
     return what if group == 0 else f"{what}_group_{group}"
 
 
-def _multiply(rate: Parameter, factor: float, name: str) -> dict[str, float]:
-    before = float(np.asarray(rate.asnumpy()).reshape(-1)[0])
-    after = np.float32(before * factor)
-    ops.assign(rate, Tensor(np.full(rate.shape, after), rate.dtype))
-    return {f"{name}_before": before, f"{name}_after": float(after)}
+def value_of(parameter: Parameter) -> float:
+    """The number that a Parameter of one element holds."""
+    return float(np.asarray(parameter.asnumpy()).reshape(-1)[0])
 
 
-class Sampler(Protocol):
-    """What can measure more densely."""
-
-    def burst(self, steps: int) -> None:
-        """Measures everything on each of the next steps."""
-
-    def snapshot(self) -> None:
-        """Keeps the attention maps of the next step."""
+def put(parameter: Parameter, value: float) -> float:
+    """Writes one number into a Parameter, in its own type; returns what it then holds."""
+    held = np.float32(value)
+    ops.assign(parameter, Tensor(np.full(parameter.shape, held), parameter.dtype))
+    return float(held)
 
 
-class Actions:
-    """The verbs of a training; `carry_out` turns a request into its answer."""
+def in_words(told: Mapping[str, float]) -> str:
+    """What `scale` told, for a reader.
 
-    def __init__(
-        self, rank: int, attempt: int, learning_rate: LearningRate | None, sampler: Sampler
-    ) -> None:
-        self.rank = rank
-        self.attempt = attempt
-        self.learning_rate = learning_rate
-        self.sampler = sampler
-        self.stop_asked = False
-        self._verbs: dict[
-            str, Callable[[Mapping[str, float]], tuple[str, str, dict[str, float]]]
-        ] = {
-            "scale_lr": self._scale_lr,
-            "burst": self._burst,
-            "snapshot": self._snapshot,
-            "stop": self._stop,
-        }
-
-    def carry_out(self, request: Request, step: int, now: float) -> Answer:
-        """Does what is asked before optimizer step `step`; anything it cannot do is refused."""
-        verb = self._verbs.get(request.verb)
-        if verb is None:
-            known = ", ".join(sorted(self._verbs))
-            return self.answer(request, step, now, "refused", f"{request.verb!r}: can do {known}")
-        try:
-            status, detail, data = verb(request.args)
-        except (RuntimeError, TypeError, ValueError) as error:  # what MindSpore's operators raise
-            return self.answer(
-                request, step, now, "failed", f"{type(error).__name__}: {error}"[:300]
-            )
-        return self.answer(request, step, now, status, detail, data)
-
-    def answer(
-        self,
-        request: Request,
-        step: int,
-        now: float,
-        status: str,
-        detail: str,
-        data: Mapping[str, float] | None = None,
-    ) -> Answer:
-        """The answer of this rank."""
-        return Answer(request.seq, now, self.rank, self.attempt, step, status, detail, data or {})
-
-    def _scale_lr(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
-        if self.learning_rate is None:
-            return "refused", "this optimizer's learning rate cannot be changed from outside", {}
-        told = self.learning_rate.scale(args["factor"])
-        pairs = [(key[:-7], key[:-7] + "_after") for key in told if key.endswith("_before")]
-        detail = "; ".join(f"{n} {told[n + '_before']:.6g} -> {told[a]:.6g}" for n, a in pairs)
-        return "done", detail, told
-
-    def _burst(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
-        steps = int(args["steps"])
-        self.sampler.burst(steps)
-        return "done", f"everything is measured on each of the next {steps} steps", {}
-
-    def _snapshot(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
-        self.sampler.snapshot()
-        return "done", "the attention maps of the next step are kept", {}
-
-    def _stop(self, args: Mapping[str, float]) -> tuple[str, str, dict[str, float]]:
-        self.stop_asked = True
-        return "done", "the training stops after this step", {}
+    Example:
+        >>> in_words({"learning_rate_before": 0.01, "learning_rate_after": 0.005})
+        'learning_rate 0.01 -> 0.005'
+    """
+    names = [key.removesuffix("_before") for key in told if key.endswith("_before")]
+    return "; ".join(f"{n} {told[n + '_before']:.6g} -> {told[n + '_after']:.6g}" for n in names)
 
 
 def find_learning_rates(optimizers: Sequence[Any]) -> LearningRate:
