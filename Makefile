@@ -11,7 +11,7 @@ PART_ways = tests/on_mindspore/test_[u-z]*.py
 PART_measures = tests/on_mindspore/test_[n-t]*.py
 PART_rest = tests/on_mindspore/test_[a-m]*.py
 PART_core = tests/test_*.py
-BENCHMARKS = training_thread overhead read events export compare report rules
+BENCHMARKS = training_thread overhead read events export compare report rules watching
 
 FAULTS = build/faults
 

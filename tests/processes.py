@@ -36,8 +36,9 @@ def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
 def forking() -> Any:
     """A context for processes that start quickly: forked from one that has imported everything."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["killed_writer", "tailing"])
+    context.set_forkserver_preload(["killed_writer", "killed_watcher", "tailing"])
     # The process that is forked from does not know our sys.path until after it has imported these.
-    with patch.dict(os.environ, PYTHONPATH=str(Path(__file__).parent)):
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    with patch.dict(os.environ, PYTHONPATH=path.rstrip(os.pathsep)):
         forkserver.ensure_running()
     return context

@@ -57,7 +57,7 @@ def follow(run_dir: str, count: int, said: Connection) -> None:
     tail, seen = RunTail(run_dir), Followed()
     end = time.monotonic() + 300
     said.send("ready")
-    with closing(waiter_for(Path(run_dir), stop)) as waiter:
+    with closing(waiter_for([Path(run_dir)], stop)) as waiter:
         while min(seen.rows.get(spec.tag, 0) for spec in (LOSS, FOCUS)) < count:
             if time.monotonic() > end or seen.problems:
                 break

@@ -34,6 +34,16 @@ def test_findings_are_printed_once_and_the_exit_code_stays(exploded: Path) -> No
     assert (first.exit_code, second.exit_code) == (1, 1)
 
 
+def test_several_runs_are_told_apart(exploded: Path, tmp_path: Path) -> None:
+    other = write_run(tmp_path / "below" / "other", fault="lr-explosion", snapshots=False)
+    words = ["watch", exploded, tmp_path / "below", "--once"]
+    lines = call(*words).stdout.splitlines()
+    assert {line.split(": ")[0] for line in lines} == {str(exploded), str(other)}
+    (other / "alerts.jsonl").unlink()
+    told = [json.loads(line) for line in call(*words, "--json").stdout.splitlines()]
+    assert {event["run"] for event in told if event["kind"] == "alert"} == {str(other)}
+
+
 def test_events_as_json_lines_in_both_languages(exploded: Path) -> None:
     lines = call("watch", exploded, "--once", "--json").stdout.splitlines()
     events = [json.loads(line) for line in lines]

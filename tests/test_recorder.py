@@ -531,7 +531,8 @@ def test_notes_are_json_that_any_tool_reads(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder.note("odd", 5, path=Path("/x"), nan=float("nan"), array=np.arange(2), text="\ud800")
     recorder.close()
-    (line,) = (recorder.directory / "notes.jsonl").read_text().splitlines()
+    line, end = (recorder.directory / "notes.jsonl").read_text().splitlines()
+    assert json.loads(end)["kind"] == "end"
     found = json.loads(line, parse_constant=lambda name: pytest.fail(name))
     assert (found["kind"], found["step"], found["array"]) == ("odd", 5, [0, 1])
     assert found["nan"] == "nan"

@@ -27,7 +27,7 @@ from mindpulse.store.reader import Chunk, RunTail
 from mindpulse.store.writer import RankWriter
 from mindpulse.testing import FakeClock, ScriptedWaiter, attempt_of, chunk, write_run
 from mindpulse.watcher import ActionEvent, Event, watch
-from mindpulse.watcher.loop import portions
+from mindpulse.watcher.portions import portions
 
 QUIET, LOUD = [1.0] * 10, [80.0] * 5
 HALVE = frozenset({"scale_lr"})

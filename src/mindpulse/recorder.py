@@ -38,6 +38,7 @@ from mindpulse.store.files import OS_FILES, FileLayer
 from mindpulse.store.folder import create_attempt
 from mindpulse.store.holding import Hold
 from mindpulse.store.mounts import network_file_system
+from mindpulse.store.notes import END_NOTE
 from mindpulse.store.recording import RecorderStats, Recording
 from mindpulse.store.writer import RankWriter
 
@@ -184,6 +185,7 @@ class Recorder:
         """Writes everything and ends the thread. What comes later is counted as lost."""
         if self._closed:
             return
+        self.note(END_NOTE)
         self._closed = True
         atexit.unregister(self.close)
         _LIVING.discard(self)

@@ -7,6 +7,7 @@ the longest rule needs before the first step that was not judged yet, and all th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +42,13 @@ class Track:
     def last_step(self) -> int:
         """The newest step, or -1 while there is none."""
         return int(self.rows.steps[-1]) if len(self.rows) else -1
+
+    @property
+    def settled_step(self) -> float:
+        """The step before the one that the next row is due for, judged by the last two rows."""
+        if len(self.rows) < 2:
+            return inf
+        return float(2 * self.rows.steps[-1] - self.rows.steps[-2] - 1)
 
     def steps_between(self, after: int, end: int) -> NDArray[np.int64]:
         """The steps above `after`, up to and with `end`."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mindpulse.alerts.life import AlertEvent
+from mindpulse.alerts.life import FIRING, AlertEvent
+from mindpulse.alerts.silence import Silences, iso
 from mindpulse.alerts.words import alert_text
 from mindpulse.errors import StoreError
 from mindpulse.jsonlines import LineTail, append, encode_line, locked, number
@@ -15,6 +18,7 @@ from mindpulse.messages import LANGUAGES
 from mindpulse.rules.rule import Rule
 
 ALERTS_FILE = "alerts.jsonl"
+MARKS = ("origin", "grouped_under", "inhibited_by", "silenced")
 
 
 def read_alerts(run_dir: Path | str) -> list[AlertEvent]:
@@ -34,28 +38,86 @@ class Journal:
     Args:
         run_dir: the run folder.
         rules: for the words and the actions of users' rules.
+        clock: the time in seconds since the epoch; silences end by it.
 
     Raises:
         StoreError: when it cannot be written.
     """
 
-    def __init__(self, run_dir: Path, rules: Iterable[Rule]) -> None:
+    def __init__(
+        self, run_dir: Path, rules: Iterable[Rule], clock: Callable[[], float] = time.time
+    ) -> None:
         self._path = run_dir / ALERTS_FILE
+        self._silences = Silences(run_dir)
+        self._clock = clock
+        self._said: set[tuple[str, str]] = set()
+        self._open: dict[str, AlertEvent] = {}
+        self.use(rules)
+        self._note(read_alerts(run_dir))
+
+    def use(self, rules: Iterable[Rule]) -> None:
+        """Takes the words of other rules from now on."""
         self._rules = {rule.name: rule for rule in rules}
-        self._said = {(event.id, event.state) for event in read_alerts(run_dir)}
+
+    def firing(self) -> list[AlertEvent]:
+        """The alerts that were said to begin and not yet to be over."""
+        return list(self._open.values())
+
+    def is_silenced(self, alert: str) -> bool:
+        """Whether an alert is firing that nobody is to be told."""
+        event = self._open.get(alert)
+        return event is not None and bool(event.silenced)
 
     def add(self, events: Iterable[AlertEvent]) -> list[AlertEvent]:
-        """Writes those that were not said before, and returns them."""
-        fresh = [event for event in events if (event.id, event.state) not in self._said]
-        if fresh:
+        """Writes those that were not said before, and returns them with their marks."""
+        new = [event for event in events if (event.id, event.state) not in self._said]
+        fresh = [self._marked(event) for event in new]
+        self._write(fresh)
+        return fresh
+
+    def after_silence(self) -> list[AlertEvent]:
+        """Alerts that are still firing when their silence is over: said once more, aloud."""
+        silenced = [event for event in self._open.values() if event.silenced]
+        if not silenced:
+            return []
+        now = self._clock()
+        loud = [e for e in silenced if not self._silences.until(e.rule, now)]
+        fresh = [replace(event, silenced="") for event in loud]
+        self._write(fresh)
+        return fresh
+
+    def _marked(self, event: AlertEvent) -> AlertEvent:
+        """An end is told where the beginning was; a beginning unless somebody silenced it."""
+        begun = self._open.get(event.id)
+        if event.state == FIRING:
+            until = self._silences.until(event.rule, self._clock())
+            return replace(event, silenced=iso(until)) if until else event
+        if begun is None:
+            return event
+        return replace(
+            event,
+            grouped_under=begun.grouped_under,
+            inhibited_by=begun.inhibited_by,
+            silenced=begun.silenced,
+        )
+
+    def _write(self, events: list[AlertEvent]) -> None:
+        if events:
             try:
                 with locked(self._path, mode=0o644) as descriptor:
-                    for event in fresh:
+                    for event in events:
                         append(descriptor, encode_line(self.fields(event)))
             except OSError as error:
                 raise StoreError(f"{self._path}: {error.strerror or error}") from error
-        self._said.update((event.id, event.state) for event in fresh)
-        return fresh
+        self._note(events)
+
+    def _note(self, events: Iterable[AlertEvent]) -> None:
+        for event in events:
+            self._said.add((event.id, event.state))
+            if event.state == FIRING:
+                self._open[event.id] = event
+            else:
+                self._open.pop(event.id, None)
 
     def fields(self, event: AlertEvent) -> dict[str, object]:
         """An alert as an object that JSON can hold, with its words."""
@@ -85,6 +147,10 @@ def event_fields(event: AlertEvent) -> dict[str, object]:
         "attempt": event.attempt,
         "columns": list(event.columns),
         "evidence": dict(event.evidence),
+        "origin": event.origin,
+        "grouped_under": event.grouped_under,
+        "inhibited_by": event.inhibited_by,
+        "silenced": event.silenced,
     }
 
 
@@ -111,4 +177,6 @@ def _from_fields(found: Mapping[str, Any]) -> AlertEvent:
         attempt=int(found["attempt"]),
         columns=tuple(str(name) for name in found["columns"]),
         evidence={key: value for key, value in evidence.items() if value is not None},
+        # Journals of earlier versions know no marks.
+        **{key: str(found.get(key, "")) for key in MARKS},
     )

@@ -3,6 +3,7 @@
 A rule is judged at a step when all its series have reached it, so that the outcome does not depend
 on how the rows were cut into chunks: a replay of a finished run tells what the watcher told live.
 Where many steps are there at once they are swept first, and only those that matter are judged.
+Alerts of one cause are told as one, see `grouping`.
 """
 
 from __future__ import annotations
@@ -10,19 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
 import numpy as np
 
 from mindpulse.alerts.ahead import Ahead
-from mindpulse.alerts.life import FIRING, AlertEvent, AlertState, Finding, advance, restart
+from mindpulse.alerts.grouping import Grouping
+from mindpulse.alerts.life import (
+    FIRING,
+    INACTIVE,
+    AlertEvent,
+    AlertState,
+    Finding,
+    advance,
+    restart,
+)
 from mindpulse.rules.expression import FIRED, Verdict
 from mindpulse.rules.functions import Steps
 from mindpulse.rules.rule import Rule
-from mindpulse.rules.sweep import sweep
+from mindpulse.rules.sweep import Says, sweep
 from mindpulse.window import ChunkLike, Track, View, Window, needs_of
 
 STALLED_STEPS = 1000
-FEWEST_SWEPT = 16  # steps
+FEWEST_SWEPT = 6  # steps
 MOST_SWEPT = 1 << 18  # steps x columns
 
 
@@ -58,31 +69,44 @@ class Judge:
         self._every_step = every_step
         self.window = Window(needs_of(rule.needs for rule in rules))
         self._seats: dict[int, list[_Seat]] = {}
+        self._grouping = Grouping(self.rules)
 
     def feed(self, chunks: Iterable[ChunkLike]) -> list[AlertEvent]:
-        """Takes in rows and returns what became of the alerts, by step."""
-        events: list[AlertEvent] = []
+        """Takes in rows and returns what became of the alerts, by step.
+
+        An alert of a group may be held until the other rules of the group have looked at its step.
+        """
+        told: list[AlertEvent] = []
         touched: set[int] = set()
         for chunk in chunks:
             if not len(chunk.rows):
                 continue
             if self.window.begins_attempt(chunk):
-                events += self._judge(chunk.rank)
-                events += self._restart(chunk)
+                told += self._end_attempt(chunk)
             self.window.extend(chunk)
             touched.add(chunk.rank)
-        for rank in sorted(touched):
-            events += self._judge(rank)
-        return events
+        events = [event for rank in sorted(touched) for event in self._judge(rank)]
+        return told + self._grouping.add(events, self._settled)
 
     def finish(self) -> list[AlertEvent]:
         """Judges the steps that not all series of a rule have reached: nothing more will come."""
-        return [event for rank in self._seats for event in self._judge(rank, wait=False)]
+        events = [event for rank in self._seats for event in self._judge(rank, wait=False)]
+        return self._grouping.add(events, lambda rule, rank: inf)
+
+    @property
+    def holding(self) -> bool:
+        """Alerts wait for rows of other series."""
+        return self._grouping.holding
+
+    def release(self) -> list[AlertEvent]:
+        """The alerts that wait for rows of other series, told as they are."""
+        return self._grouping.release()
 
     def firing(self) -> list[tuple[Rule, AlertEvent]]:
-        """The alerts that are firing, with their rules."""
-        seats = [seat for seats in self._seats.values() for seat in seats]
-        return [(seat.rule, seat.state.event) for seat in seats if seat.state.event]
+        """The alerts that are firing and were told or kept, with their rules."""
+        seats = [seat for seats in self._seats.values() for seat in seats if seat.state.event]
+        told = [(s.rule, self._grouping.told(s.state.event)) for s in seats if s.state.event]
+        return [(rule, event) for rule, event in told if event]
 
     def unknown(self) -> dict[str, str]:
         """Why a rule could not be judged lately, by the name of the rule."""
@@ -131,6 +155,9 @@ class Judge:
         read = partial(self.window.kept, rank=seat.rank)
         spec = partial(self.window.spec, rank=seat.rank)
         said = sweep(seat.rule.expression, read, steps, spec)
+        if seat.state.phase == INACTIVE and not seat.state.reason and (said == Says.QUIET).all():
+            seat.judged = int(steps[-1])  # nothing changes, as mostly
+            return
         ahead, at = Ahead.of(seat.rule, steps, said), 0
         while at < len(steps):
             at = ahead.next_to_judge(at, seat.state)
@@ -178,9 +205,32 @@ class Judge:
     def _done(self, seats: list[_Seat]) -> dict[str, int]:
         done: dict[str, int] = {}
         for seat in seats:
-            for tag in seat.rule.needs:
+            # What its action reads besides is read at the newest step: nothing waits for that.
+            for tag in seat.rule.expression.series:
                 done[tag] = min(seat.judged, done.get(tag, seat.judged))
         return done
+
+    def _end_attempt(self, chunk: ChunkLike) -> list[AlertEvent]:
+        """What the attempt before the one of this chunk still had to say."""
+
+        def settled(rule: str, rank: int) -> float:
+            return inf if rank == chunk.rank else self._settled(rule, rank)
+
+        told = self._grouping.add(self._judge(chunk.rank), settled)
+        return told + self._grouping.add(self._restart(chunk), settled)
+
+    def _settled(self, rule: str, rank: int) -> float:
+        """Up to which step a rule has seen all that will come."""
+        attempt, newest = self.window.attempt(rank), self.last_step(rank)
+        found = self.window.tracks(rank)
+        seat = next(seat for seat in self._seats[rank] if seat.rule.name == rule)
+        tracks = [found[tag] for tag in seat.rule.expression.series if tag in found]
+        alive = [
+            track.settled_step
+            for track in tracks
+            if track.attempt == attempt and track.last_step >= newest - STALLED_STEPS
+        ]
+        return min(alive, default=inf)
 
     def _restart(self, chunk: ChunkLike) -> list[AlertEvent]:
         step, now = int(chunk.rows.steps[0]), float(chunk.rows.wall_times[0])

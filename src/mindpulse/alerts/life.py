@@ -15,6 +15,7 @@ from mindpulse.rules.expression import FIRED, UNKNOWN, Verdict
 from mindpulse.rules.rule import Rule
 
 INACTIVE, PENDING, FIRING, RESOLVED = "inactive", "pending", "firing", "resolved"
+BACKWARD = "gradient"  # the part whose series are measured on the way back
 _WHOLE = -1
 
 
@@ -45,6 +46,12 @@ class AlertEvent:
         wall_time: when that step's row was recorded, seconds since the epoch, UTC.
         columns: names of the columns, () for a series of one column.
         evidence: the value of each term of the rule, in the first of these columns.
+        origin: the column in which it began, "" if nothing tells it. Of columns that began at the
+            same step it is the first in forward order, because a bad value is carried on to all
+            later layers; for gradients the last, because they travel the other way.
+        grouped_under: id of the alert of the same cause that was told, "" if this is the one.
+        inhibited_by: id of the alert that explains this one, "" if none does.
+        silenced: until when somebody asked not to be told, as ISO 8601 in UTC; "" if nobody did.
     """
 
     id: str
@@ -59,6 +66,15 @@ class AlertEvent:
     attempt: int
     columns: tuple[str, ...] = ()
     evidence: Mapping[str, float] = field(default_factory=dict)
+    origin: str = ""
+    grouped_under: str = ""
+    inhibited_by: str = ""
+    silenced: str = ""
+
+    @property
+    def delivered(self) -> bool:
+        """Whether somebody is to be told; the others are only kept in the journal."""
+        return not (self.grouped_under or self.inhibited_by or self.silenced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +153,10 @@ def _event(
     finding: Finding, streaks: Mapping[int, int], ripe: list[int], step: int, now: float
 ) -> AlertEvent:
     rule, named = finding.rule, dict(zip(finding.verdict.columns, finding.columns, strict=False))
-    columns = named.values() if ripe == [_WHOLE] else [named[key] for key in ripe if key in named]
+    whole = ripe == [_WHOLE]
+    columns = named.values() if whole else [named[key] for key in ripe if key in named]
+    began = min(streaks[key] for key in ripe)
+    first = list(named) if whole else [key for key in ripe if streaks[key] == began]
     return AlertEvent(
         id=f"{rule.name}/a{finding.attempt}/r{finding.rank}/s{step}",
         rule=rule.name,
@@ -145,13 +164,21 @@ def _event(
         severity=finding.severity or rule.severity,
         part=rule.part,
         step=step,
-        since_step=min(streaks[key] for key in ripe),
+        since_step=began,
         wall_time=now,
         rank=finding.rank,
         attempt=finding.attempt,
         columns=tuple(columns),
         evidence=finding.verdict.evidence,
+        origin=_origin(rule, [key for key in first if key in named], named),
     )
+
+
+def _origin(rule: Rule, began: list[int], named: Mapping[int, str]) -> str:
+    """The column that the others have it from; columns stand in forward order."""
+    if not began:
+        return ""
+    return named[max(began) if rule.part == BACKWARD else min(began)]
 
 
 def _quiet_while_firing(state: AlertState, rule: Rule, step: int, now: float) -> Moved:

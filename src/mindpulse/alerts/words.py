@@ -41,6 +41,8 @@ def _where(event: AlertEvent, lang: str) -> str:
         rest = len(event.columns) - _SHOWN
         more = text("alert.more", lang, count=rest) if rest > 0 else ""
         where = text("alert.where", lang, columns=shown + more)
+    if event.origin and event.columns != (event.origin,):
+        where += text("alert.origin", lang, origin=event.origin)
     return where + (text("alert.rank", lang, rank=event.rank) if event.rank else "")
 
 

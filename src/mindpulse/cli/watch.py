@@ -1,4 +1,4 @@
-"""`mindpulse watch`: judge a run while it trains."""
+"""`mindpulse watch`: judge runs while they train, or afterwards as if they did."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 
 import click
 
-from mindpulse.alerts import FIRING
-from mindpulse.alerts.journal import read_alerts
+from mindpulse.alerts import FIRING, AlertEvent
+from mindpulse.alerts.journal import Journal, read_alerts
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import print_json
 from mindpulse.cli.receivers import deliver_option, delivering
+from mindpulse.cli.replaying import replay_run
 from mindpulse.control.schema import VERBS
 from mindpulse.deliver.file import event_object
 from mindpulse.deliver.terminal import Terminal
@@ -24,13 +25,17 @@ from mindpulse.errors import UsageError
 from mindpulse.interop import open_run
 from mindpulse.rules.load import check_rules, load_rules
 from mindpulse.rules.rule import Rule
-from mindpulse.watcher import Event, watch
+from mindpulse.watcher import Event, watch_runs
+from mindpulse.watcher.hot_rules import FromFile
+from mindpulse.watcher.places import Place, is_run
 
 EVERY_VERB = "all"
 
 
 @click.command("watch")
-@options.run_dir
+@click.argument(
+    "places", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option(
     "--act",
     metavar="[VERBS]",
@@ -42,39 +47,97 @@ EVERY_VERB = "all"
 @options.rules
 @deliver_option
 @click.option("--once", is_flag=True, help="Judge what is there, and end.")
+@click.option("--replay", is_flag=True, help="Judge a recorded run as if live; write nothing.")
+@click.option("--journal", is_flag=True, help="With --replay: write alerts.jsonl all the same.")
 @options.lang
 @options.as_json
 def command(
-    run_dir: Path,
+    places: tuple[Path, ...],
+    act: str | None,
+    rules_file: Path | None,
+    deliver_file: Path | None,
+    once: bool,
+    replay: bool,
+    journal: bool,
+    lang: str,
+    as_json: bool,
+) -> None:
+    """Watch runs, raise alerts, and with --act put them right.
+
+    Each DIR is a run folder, or a folder below which runs are or will be; it may appear later. Goes
+    on until it is interrupted; it may be killed and started again at any time. A file of rules is
+    read again when it changes. With --replay, DIR may be what another tool wrote. Exit code 1 says
+    that an alert above "info" was raised.
+    """
+    if journal and not replay:
+        raise UsageError("--journal goes with --replay; a live watch always writes alerts.jsonl")
+    if replay:
+        grave = _replay(places, rules_file, journal, receivers(lang, as_json, places))
+    else:
+        grave = _watch(places, act, rules_file, deliver_file, once, lang, as_json)
+    if grave:
+        click.get_current_context().exit(EXIT_FINDINGS)
+
+
+def _watch(
+    places: Sequence[Path],
     act: str | None,
     rules_file: Path | None,
     deliver_file: Path | None,
     once: bool,
     lang: str,
     as_json: bool,
-) -> None:
-    """Watch a run, raise alerts, and with --act put it right.
-
-    Goes on until it is interrupted; the folder may appear later. It may be killed and started again
-    at any time. Exit code 1 says that an alert above "info" was raised in this run.
-    """
-    rules = load_rules(rules_file)
-    verbs = allowed_verbs(act)
-    options.only_run_folder(run_dir, "watch")
-    checked = _warn_of_unknown_series(run_dir, rules)
+) -> bool:
+    """True if there was an alert above "info" in one of the runs."""
+    source = FromFile(rules_file, _tell)
+    rules, verbs = source.rules, allowed_verbs(act)
+    for place in places:
+        options.only_run_folder(place, "watch")
+    checked = [place for place in places if _warn_of_unknown_series(place, rules)]
     if not once:
         mode = f"may ask for {', '.join(sorted(verbs))}" if verbs else "advice only, see --act"
         mode = "neither advice nor requests" if verbs == frozenset() else mode
-        click.echo(f"watching {run_dir} with {len(rules)} rules ({mode}); Ctrl-C ends", err=True)
-    show = receiver(lang, as_json)
-    with stop_on_signal() as stop, delivering(deliver_file, [run_dir]) as deliver:
-        for event in watch(run_dir, rules, act=verbs, stop=stop, once=once):
-            show(event)
-            deliver(run_dir, event)
-    if not checked:
-        _warn_of_unknown_series(run_dir, rules)
-    if any(e.state == FIRING and e.severity != "info" for e in read_alerts(run_dir)):
-        click.get_current_context().exit(EXIT_FINDINGS)
+        names = ", ".join(map(str, places))
+        click.echo(f"watching {names} with {len(rules)} rules ({mode}); Ctrl-C ends", err=True)
+    show = receivers(lang, as_json, places)
+    named = [run for place in places for run in Place(place).runs() or [place]]
+    with stop_on_signal() as stop, delivering(deliver_file, named) as carry:
+        for run, event in watch_runs(places, source, act=verbs, stop=stop, once=once, tell=_tell):
+            show(run, event)
+            carry(run, event)
+    for place in places:
+        if place not in checked:
+            _warn_of_unknown_series(place, rules)
+    runs = [run for place in places for run in Place(place).runs()]
+    return any(_is_grave(event) for run in runs for event in read_alerts(run))
+
+
+def _replay(
+    places: Sequence[Path],
+    rules_file: Path | None,
+    journal: bool,
+    deliver: Callable[[Path, Event], None],
+) -> bool:
+    rules, grave = load_rules(rules_file), False
+    for place in places:
+        run = open_run(place)
+        _warn_of_unknown_series(place, rules)
+        if journal and not is_run(place):
+            raise UsageError(f"{place}: --journal writes into run folders only; import it first")
+        told = replay_run(run, rules)
+        for event in Journal(place, rules).add(told) if journal else told:
+            grave = grave or _is_grave(event)
+            if event.delivered:
+                deliver(place, event)
+    return grave
+
+
+def _is_grave(event: AlertEvent) -> bool:
+    return event.state == FIRING and event.severity != "info" and event.delivered
+
+
+def _tell(sentence: str) -> None:
+    click.echo(f"mindpulse: {sentence}", err=True)
 
 
 def allowed_verbs(act: str | None) -> frozenset[str] | None:
@@ -100,11 +163,23 @@ def allowed_verbs(act: str | None) -> frozenset[str] | None:
     return frozenset(named)
 
 
-def receiver(lang: str, as_json: bool) -> Callable[[Event], None]:
-    """Prints an event as a line of text or as a JSON object."""
-    if as_json:
-        return lambda event: print_json(event_object(event), indent=None)
-    return Terminal(sys.stdout, lang).deliver
+def receivers(lang: str, as_json: bool, places: Sequence[Path]) -> Callable[[Path, Event], None]:
+    """Prints an event of a run as a line of text or as a JSON object.
+
+    Args:
+        places: what was named; where it is not one run alone, each line says which it is about.
+    """
+    terminal = Terminal(sys.stdout, lang)
+
+    def deliver(run: Path, event: Event) -> None:
+        if as_json:
+            print_json({**event_object(event), "run": str(run)}, indent=None)
+            return
+        if [run] != list(places):
+            sys.stdout.write(f"{run}: ")
+        terminal.deliver(event)
+
+    return deliver
 
 
 @contextmanager
@@ -134,5 +209,5 @@ def _warn_of_unknown_series(run_dir: Path, rules: Sequence[Rule]) -> bool:
     except UsageError:
         return False
     for sentence in check_rules(own, known) if known else ():
-        click.echo(f"mindpulse: {sentence}", err=True)
+        _tell(sentence)
     return bool(known)

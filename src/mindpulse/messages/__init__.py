@@ -15,6 +15,7 @@ from mindpulse.messages.deliver_texts import DELIVER_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
 from mindpulse.messages.rules_texts import RULE_REASONS, RULES_TEXTS
+from mindpulse.messages.watch_texts import WATCH_TEXTS, WATCHER_RULE_TEXTS
 
 LANGUAGES = ("en", "zh")
 
@@ -121,7 +122,8 @@ CATALOGUE.update({f"rules.{_key}": _pair for _key, _pair in RULES_TEXTS.items()}
 CATALOGUE.update({f"rule.{_name}.why": _pair for _name, _pair in RULE_REASONS.items()})
 CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.items()})
 CATALOGUE.update({f"deliver.{_key}": _pair for _key, _pair in DELIVER_TEXTS.items()})
-for _name, _texts in RULE_TEXTS.items():
+CATALOGUE.update(WATCH_TEXTS)
+for _name, _texts in (*RULE_TEXTS.items(), *WATCHER_RULE_TEXTS.items()):
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
 
 CATALOGUE.update(ACT_TEXTS)

@@ -15,7 +15,7 @@ from mindpulse.store.notes import Note
 from mindpulse.store.run import Run
 
 # Notes that tell how things went, not that something went wrong.
-ORDINARY_NOTES = {"fingerprint", "note", "snapshot", "start", "stop", "tag"}
+ORDINARY_NOTES = {"end", "fingerprint", "note", "snapshot", "start", "stop", "tag"}
 STRONGEST = (
     "failed",
     "refused",

@@ -23,7 +23,8 @@ from mindpulse.store.notes import NOTES_NAME
 from mindpulse.store.part_file import PartFile
 
 # What other rooms keep in the run folder.
-_RUN_FILES = {RUN_NAME, "control.jsonl", "alerts.jsonl", "delivered.jsonl", "watcher.json"}
+_RUN_FILES = {RUN_NAME, "control.jsonl", "alerts.jsonl", "delivered.jsonl", "silences.jsonl"}
+_RUN_FILES |= {"watcher.json"}
 _REPORTS = ("report.html", "report.md", "report.json")
 # Event files that the recorder writes for other tools, see `Recorder(mirror=...)`.
 _MIRRORS = ("tensorboard", "mindspore")

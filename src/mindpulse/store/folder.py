@@ -8,6 +8,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from mindpulse.errors import StoreError, UsageError
@@ -39,6 +40,20 @@ def attempts_of(run_dir: Path) -> dict[int, Path]:
 def ranks_of(attempt_dir: Path) -> dict[int, Path]:
     """The ranks of an attempt in order; none if the folder is missing."""
     return _numbered(attempt_dir, _RANK)
+
+
+@lru_cache(maxsize=4096)
+def place_of(run_dir: Path, folder: Path) -> tuple[int, int] | None:
+    """(rank, attempt) of the folder of a rank in a run, None if it is none.
+
+    Example:
+        >>> place_of(Path("run"), Path("run/attempt-0002/rank-0001"))
+        (1, 2)
+    """
+    if folder.parent.parent != run_dir:
+        return None
+    rank, attempt = _RANK.fullmatch(folder.name), _ATTEMPT.fullmatch(folder.parent.name)
+    return (int(rank[1]), int(attempt[1])) if rank and attempt else None
 
 
 def _numbered(folder: Path, pattern: re.Pattern[str]) -> dict[int, Path]:

@@ -18,6 +18,8 @@ from mindpulse.store.files import FileLayer, make_folders, with_file
 NOTES_NAME = "notes.jsonl"
 # The kind of note that tells the first step of an attempt.
 START_NOTE = "start"
+# The kind of note that tells that a recorder was closed: nothing more comes in this attempt.
+END_NOTE = "end"
 MAX_PENDING = 10_000
 # Lines that a reader recognises when a writer repeats them.
 MAX_REPEATED = 256

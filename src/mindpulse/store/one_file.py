@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +91,7 @@ class FileTail:
         damaged_rows: rows that were left out so far.
         problem: why nothing can be read, "" if all is well.
         restarts: how often reading began anew.
+        more: the last call was not allowed to read all that is there.
 
     Example:
         >>> tail = FileTail(Path(folder) / "train_loss.ms")
@@ -100,12 +101,15 @@ class FileTail:
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = path
+        self._name = os.fspath(path)
         self.restarts = -1
+        self.more = False
         self._clock = clock
         self._begin()
 
     def _begin(self) -> None:
         self.header: Header | None = None
+        self._codec: RowCodec | None = None
         self.damaged_rows = 0
         self.problem = ""
         self.restarts += 1
@@ -120,16 +124,19 @@ class FileTail:
         """The series, None until the header is there."""
         return self.header.spec if self.header else None
 
-    def poll(self) -> Rows:
+    def poll(self, most_bytes: int | None = None) -> Rows:
         """The rows since the last call; none if the file is missing.
+
+        Args:
+            most_bytes: about so many are read, at least one row; None for all.
 
         Raises:
             StoreError: the file cannot be read, for another reason than that it is missing.
         """
         try:
-            fd = os.open(self.path, READING)
+            fd = os.open(self._name, READING)
             try:
-                return self._poll(fd, os.fstat(fd))
+                return self._poll(fd, os.fstat(fd), most_bytes)
             finally:
                 os.close(fd)
         except FileNotFoundError:
@@ -137,15 +144,15 @@ class FileTail:
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
-    def _poll(self, fd: int, stat: os.stat_result) -> Rows:
+    def _poll(self, fd: int, stat: os.stat_result, most_bytes: int | None) -> Rows:
         seen = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        if seen == self._seen and not self._patience.waits:
+        if seen == self._seen and not self._patience.waits and not self.more:
             return self._nothing()
         if seen != self._seen and not self._goes_on(fd, stat.st_size):
             self._begin()
         self._seen = seen
         self._patience.look(self._clock(), stat.st_mtime, stat.st_size)
-        return self._read(fd, stat.st_size)
+        return self._read(fd, stat.st_size, most_bytes)
 
     def _goes_on(self, fd: int, size: int) -> bool:
         same = all(os.pread(fd, len(mark), at) == mark for at, mark in self._marks)
@@ -155,22 +162,37 @@ class FileTail:
         spec = self.spec
         return Rows.empty(spec.width, spec.dtype) if spec else Rows.empty(1)
 
-    def _read(self, fd: int, size: int) -> Rows:
+    def _read(self, fd: int, size: int, most_bytes: int | None) -> Rows:
+        self.more = False
         if self.header is None and not self._read_header(fd):
             return self._nothing()
-        codec = RowCodec(self.header.spec) if self.header else None
+        codec = self._codec
         if codec is None:
             return self._nothing()
-        found = [self._in_line(fd, size, codec)]
-        while self._moved_on(fd, size, codec):
-            found.append(self._in_line(fd, size, codec))
+        rows = self._in_line(fd, size, codec, most_bytes)
+        if not self.more and self._offset != size and self._moved_on(fd, size, codec):
+            rows = Rows.concat([rows, *self._further_lines(fd, size, codec)])
         self._mark(fd)
-        return Rows.concat(found)
+        return rows
 
-    def _in_line(self, fd: int, size: int, codec: RowCodec) -> Rows:
+    def _further_lines(self, fd: int, size: int, codec: RowCodec) -> Iterator[Rows]:
+        yield self._in_line(fd, size, codec)
+        while self._moved_on(fd, size, codec):
+            yield self._in_line(fd, size, codec)
+
+    def _in_line(self, fd: int, size: int, codec: RowCodec, most_bytes: int | None = None) -> Rows:
+        begin, there = self._offset, (size - self._offset) // codec.row_bytes
+        most = there if most_bytes is None else max(1, most_bytes // codec.row_bytes)
+        self.more = most < there
+        rows = self._take_rows(fd, min(most, there), codec)
+        if self.more and self._offset == begin:  # nothing but damage: what follows tells its end
+            self.more = False
+            rows = self._take_rows(fd, there, codec)
+        return rows
+
+    def _take_rows(self, fd: int, count: int, codec: RowCodec) -> Rows:
         stretch = Stretch(fd, self._offset, codec.layout)
-        pieces = stretch.pieces(0, (size - self._offset) // codec.row_bytes)
-        copies = [(codec.rows_of(piece.rows), _whole(piece)) for piece in pieces]
+        copies = [(codec.rows_of(p.rows), _whole(p)) for p in stretch.pieces(0, count)]
         if not copies:
             return self._nothing()
         whole = np.concatenate([mask for _, mask in copies])
@@ -196,6 +218,7 @@ class FileTail:
         self.header = part.header
         if self.header is None:
             return False
+        self._codec = RowCodec(self.header.spec)
         self._offset = self.header.size
         return True
 

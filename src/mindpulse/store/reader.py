@@ -5,30 +5,31 @@ from __future__ import annotations
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from mindpulse.errors import StoreError
 from mindpulse.series import Rows, SeriesSpec
-from mindpulse.store.folder import attempts_of, ranks_of
+from mindpulse.store.folder import attempts_of, place_of, ranks_of
 from mindpulse.store.names import SUFFIX, file_name, parse_name
-from mindpulse.store.notes import NOTES_NAME, Note, decode_note
+from mindpulse.store.notes import NOTES_NAME, Note
+from mindpulse.store.notes_tail import NotesTail
 from mindpulse.store.one_file import FileTail
+from mindpulse.store.told import Told, without_repeated
 
-__all__ = ["Chunk", "FileTail", "Note", "RunTail"]
+__all__ = ["Chunk", "FileTail", "Note", "NotesTail", "RunTail", "without_repeated"]
 
 # The `.ms` names in a folder, sorted, and those of them that do not tell their tag.
 Listing = tuple[tuple[str, ...], tuple[str, ...]]
 
 _SETTLED_NS = 3_000_000_000
 _REMEMBERED_ROWS = 65_536
-_REMEMBERED_LINES = 256
-_MAX_BLOCKS = 256
-_MARK_BYTES = 64
+# So much of each file is read at a time where a long run is caught up with.
+PORTION_BYTES = 1 << 18
+# Folders of ranks, and the names in them that may have grown; None for everything.
+Changes = Mapping[Path, set[str]] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,65 +48,14 @@ class Chunk:
     rows: Rows
 
 
-class NotesTail:
-    """Reads the notes of one rank that are new since the last call."""
+@dataclass(slots=True)
+class _Look:
+    """What is to be read of one rank of one attempt; `names` is None for all files."""
 
-    def __init__(self, path: Path, rank: int, attempt: int) -> None:
-        self._path, self._rank, self._attempt = path, rank, attempt
-        self._offset = 0
-        # The last bytes that were read: if they are not there, the file is another one.
-        self._mark = b""
-        self._recent: dict[bytes, None] = {}
-
-    def poll(self) -> list[Note]:
-        """New notes; a line that is not complete yet is left for later, a bad one skipped.
-
-        Raises:
-            StoreError: the file cannot be read, for another reason than that it is missing.
-        """
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset - len(self._mark))
-                if file.read(len(self._mark)) != self._mark:  # another file, or a shorter one
-                    self._offset, self._mark = 0, b""
-                    file.seek(0)
-                lines = file.read().split(b"\n")
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StoreError(f"{self._path}: cannot be read: {error.strerror}") from error
-        self._offset += sum(len(line) + 1 for line in lines[:-1])
-        if len(lines) > 1:
-            self._mark = (lines[-2] + b"\n")[-_MARK_BYTES:]
-        notes = (decode_note(line, self._rank, self._attempt) for line in self._new(lines[:-1]))
-        return [note for note in notes if note is not None]
-
-    def _new(self, lines: list[bytes]) -> Iterator[bytes]:
-        """Without those that a writer repeated because it could not tell if they were saved."""
-        for line in lines:
-            if line in self._recent:
-                continue
-            yield line
-            self._recent[line] = None
-            if len(self._recent) > _REMEMBERED_LINES:
-                del self._recent[next(iter(self._recent))]
-
-
-class _Told:
-    """Step and time of the last rows of a series, so that a row is told once."""
-
-    def __init__(self) -> None:
-        self._blocks: list[Rows] = []
-
-    def add(self, rows: Rows) -> None:
-        """Remembers rows, without their values."""
-        self._blocks.append(Rows(rows.steps, rows.wall_times, np.empty((len(rows), 0))))
-        if len(self._blocks) > _MAX_BLOCKS:
-            self._blocks = [self.rows()]
-
-    def rows(self) -> Rows:
-        """The remembered rows, with no columns."""
-        return Rows.concat([Rows.empty(0), *self._blocks])[-_REMEMBERED_ROWS:]
+    rank: int
+    attempt: int
+    folder: Path
+    names: set[str] | None = None
 
 
 class RunTail:
@@ -114,44 +64,135 @@ class RunTail:
     The folder need not exist yet. Files that are not ours are left alone. A file that cannot
     be read is skipped and listed in `problems`.
 
+    Args:
+        run_dir: the run folder.
+        tags: the series to read; None for all.
+        remembered_rows: of each series, so that one that is written twice is told once.
+
     Example:
         >>> [(chunk.spec.tag, len(chunk.rows)) for chunk in RunTail(Path(run)).poll()]
         [('train_loss', 1)]
     """
 
-    def __init__(self, run_dir: Path | str) -> None:
+    def __init__(
+        self,
+        run_dir: Path | str,
+        tags: Collection[str] | None = None,
+        remembered_rows: int = _REMEMBERED_ROWS,
+    ) -> None:
         self.run_dir = Path(run_dir)
         self.problems: dict[Path, str] = {}
-        self._files: dict[Path, FileTail] = {}
+        self._tags = None if tags is None else frozenset(tags)
+        self._remembered_rows = remembered_rows
+        self._files: dict[tuple[Path, str], FileTail] = {}
         self._notes: dict[Path, NotesTail] = {}
-        self._told: dict[tuple[int, int, str], _Told] = {}
+        self._told: dict[tuple[int, int, str], Told] = {}
         self._past_repeats: set[tuple[Path, int]] = set()
 
     def poll(self) -> list[Chunk | Note]:
         """New notes and rows of each rank of each attempt, in the order of attempts."""
+        return [found for portion in self.portions(most_bytes=None) for found in portion]
+
+    def portions(
+        self, changed: Changes = None, most_bytes: int | None = PORTION_BYTES
+    ) -> Iterator[list[Chunk | Note]]:
+        """The same, so many bytes of each file at a time; an attempt is read to its end first.
+
+        Args:
+            changed: the folders of ranks, and in them the names of files, that may have grown;
+                an empty name stands for any file of the folder. None for all.
+        """
+        looks = self._all() if changed is None else self._among(changed)
+        for attempt in sorted({look.attempt for look in looks}):
+            ahead = [look for look in looks if look.attempt == attempt]
+            while ahead:
+                found: list[Chunk | Note] = []
+                for look in ahead:
+                    found += self._read(look, most_bytes)
+                if found:
+                    yield found
+                ahead = [look for look in ahead if look.names]
+
+    def _all(self) -> list[_Look]:
+        return [
+            _Look(rank, attempt, folder)
+            for attempt, attempt_dir in attempts_of(self.run_dir).items()
+            for rank, folder in ranks_of(attempt_dir).items()
+        ]
+
+    def _among(self, changed: Mapping[Path, set[str]]) -> list[_Look]:
+        looks = []
+        for folder, names in changed.items():
+            place = place_of(self.run_dir, folder)
+            if place:
+                looks.append(_Look(*place, folder, None if "" in names else names))
+        return sorted(looks, key=lambda look: (look.attempt, look.rank))
+
+    def _read(self, look: _Look, most_bytes: int | None) -> list[Chunk | Note]:
+        """What is new; `look` then names the files that could not be read to their end."""
         found: list[Chunk | Note] = []
-        for attempt, attempt_dir in attempts_of(self.run_dir).items():
-            for rank, folder in ranks_of(attempt_dir).items():
-                notes = folder / NOTES_NAME
-                tail = self._notes.setdefault(notes, NotesTail(notes, rank, attempt))
-                found += tail.poll()
-                found += self._chunks(folder, rank, attempt)
+        if look.names is None or NOTES_NAME in look.names:
+            notes = look.folder / NOTES_NAME
+            tail = self._notes.setdefault(notes, NotesTail(notes, look.rank, look.attempt))
+            found += tail.poll()
+        unread: dict[str, str] = {}
+        for name, part in self._series_names(look):
+            stem = name.split(".")[0]
+            if stem in unread.values():  # its parts are read one after the other
+                unread[name] = stem
+                continue
+            file = self._tail(look.folder, name)
+            chunk = self._chunk(look, file, part, most_bytes)
+            if file.more:
+                unread[name] = stem
+            if chunk is not None:
+                found.append(chunk)
+        look.names = set(unread)
         return found
 
-    def _chunks(self, folder: Path, rank: int, attempt: int) -> Iterator[Chunk]:
-        for path, part in series_files(folder):
-            tail = self._files.setdefault(path, FileTail(path))
-            rows = self._poll(tail)
-            if tail.spec is None or not len(rows):
-                continue
-            told = self._told.setdefault((attempt, rank, tail.spec.tag), _Told())
-            if part > 1 or tail.restarts:
-                rows = self._without_repeated(tail, told, rows)
-            told.add(rows)
-            if len(rows):
-                yield Chunk(rank, attempt, tail.spec, rows)
+    def _series_names(self, look: _Look) -> list[tuple[str, int]]:
+        """The names of files to read with their part numbers, parts of one tag in order."""
+        if look.names is None:
+            try:
+                names = [name for name in _listed(look.folder)[0] if self._wanted(name)]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        else:
+            names = [name for name in look.names if name.endswith(SUFFIX) and self._wanted(name)]
+        parsed = [
+            (name.split(".")[0], named[1], name) for name in names if (named := parse_name(name))
+        ]
+        return [(name, part) for _, part, name in sorted(parsed)]
 
-    def _without_repeated(self, tail: FileTail, told: _Told, rows: Rows) -> Rows:
+    def _wanted(self, name: str) -> bool:
+        if self._tags is None:
+            return True
+        named = parse_name(name)
+        return named is not None and (not named[0] or named[0] in self._tags)
+
+    def _tail(self, folder: Path, name: str) -> FileTail:
+        key = (folder, name)
+        tail = self._files.get(key)
+        if tail is None:
+            tail = self._files[key] = FileTail(folder / name)
+        return tail
+
+    def _chunk(
+        self, look: _Look, tail: FileTail, part: int, most_bytes: int | None
+    ) -> Chunk | None:
+        rows = self._poll(tail, most_bytes)
+        spec = tail.spec
+        if spec is None or not len(rows) or (self._tags is not None and spec.tag not in self._tags):
+            return None
+        told = self._told.get((look.attempt, look.rank, spec.tag))
+        if told is None:
+            told = self._told[look.attempt, look.rank, spec.tag] = Told(self._remembered_rows)
+        if part > 1 or tail.restarts:
+            rows = self._without_repeated(tail, told, rows)
+        told.add(rows)
+        return Chunk(look.rank, look.attempt, spec, rows) if len(rows) else None
+
+    def _without_repeated(self, tail: FileTail, told: Told, rows: Rows) -> Rows:
         """Repeated rows are the first of a file: behind one look without any there are none."""
         if (tail.path, tail.restarts) in self._past_repeats:
             return rows
@@ -160,15 +201,15 @@ class RunTail:
             self._past_repeats.add((tail.path, tail.restarts))
         return found
 
-    def _poll(self, tail: FileTail) -> Rows:
+    def _poll(self, tail: FileTail, most_bytes: int | None) -> Rows:
         try:
-            rows = tail.poll()
+            rows = tail.poll(most_bytes)
         except StoreError as error:
             self.problems[tail.path] = str(error)
             return Rows.empty(1)
         if tail.problem:
             self.problems[tail.path] = tail.problem
-        else:
+        elif self.problems:
             self.problems.pop(tail.path, None)
         return rows
 
@@ -208,22 +249,3 @@ def _listed(folder: Path) -> Listing:
 def _list_once(folder: str, device: int, inode: int, changed_ns: int) -> Listing:
     names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
     return tuple(names), tuple(name for name in names if "~" in name)
-
-
-def without_repeated(before: Rows | None, rows: Rows) -> Rows:
-    """The rows of a new part without those that the part before it holds already.
-
-    A writer repeats its last rows in a new part when it cannot tell whether the disk has
-    them (same step and same wall time).
-    """
-    if before is None or not len(before) or not len(rows):
-        return rows
-    maybe = np.flatnonzero(rows.wall_times <= before.wall_times.max())
-    if not len(maybe):
-        return rows
-    held = set(zip(before.steps.tolist(), before.wall_times.tolist(), strict=True))
-    some = rows[maybe]
-    pairs = zip(some.steps.tolist(), some.wall_times.tolist(), strict=True)
-    keep = np.ones(len(rows), np.bool_)
-    keep[maybe] = [pair not in held for pair in pairs]
-    return rows[keep]

@@ -126,6 +126,13 @@ class ScriptedWaiter:
         else:
             act()
 
+    def peek(self) -> dict[Path, set[str]]:
+        """Nothing has changed in the meantime."""
+        return {}
+
+    def follow(self, folder: Path) -> None:
+        """Nothing to do: after each wait all is looked at."""
+
     def close(self) -> None:
         """Nothing to give back."""
 

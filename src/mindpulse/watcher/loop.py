@@ -12,11 +12,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindpulse.alerts import AlertEvent
 from mindpulse.alerts.journal import Journal
@@ -25,36 +23,43 @@ from mindpulse.control import Answer, ControlLog, Rejected
 from mindpulse.errors import UsageError
 from mindpulse.rules.expression import FIRED
 from mindpulse.rules.rule import Action, Rule
-from mindpulse.store.reader import Chunk, RunTail
+from mindpulse.store.reader import Changes, Chunk, RunTail
 from mindpulse.watcher.aftercare import Aftercare, ranks_together
 from mindpulse.watcher.events import ActionEvent, Event
+from mindpulse.watcher.fleet import Fleet
+from mindpulse.watcher.hot_rules import Fixed, RuleSource
 from mindpulse.watcher.ledger import Ledger
+from mindpulse.watcher.liveness import Liveness, held_in
+from mindpulse.watcher.places import Place
 from mindpulse.watcher.policy import Held, Limits, may_ask
-from mindpulse.watcher.presence import BEAT_S, Presence
-from mindpulse.watcher.waiting import Polling, Waiter, waiter_for
+from mindpulse.watcher.portions import portions
+from mindpulse.watcher.ranks import COMPARED, STEP_TIME, Ranks, first_of_rank
+from mindpulse.watcher.waiting import Waiter, waiter_for
 
-APPEAR_S = 0.2
 STEP_TIME_ROWS = 20
-PORTION_STEPS = 1000
+# Of each series, so that a row that is written twice is judged once.
+REMEMBERED_ROWS = 1024
+# An alert that waits for rows of another series is told without them then.
+LONGEST_HELD_S = 1.0
 PASSING = ("held.outstanding", "held.settling")  # reasons that go by themselves: not worth a word
 
 
 def watch(
     run_dir: Path | str,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule] | RuleSource,
     *,
     act: frozenset[str] | None = None,
     stop: threading.Event | None = None,
     clock: Callable[[], float] = time.time,
-    waiter: Callable[[Path, threading.Event], Waiter] = waiter_for,
+    waiter: Callable[[Sequence[Path], threading.Event], Waiter] = waiter_for,
     once: bool = False,
     limits: Limits | None = None,
 ) -> Iterator[Event]:
     """Watches a run until `stop` is set, and yields what happens.
 
     Args:
-        run_dir: the run folder; it may appear later.
-        rules: what to judge by.
+        run_dir: the run folder, or one below which runs are; it may appear later.
+        rules: what to judge by, or where they come from and may change.
         act: verbs that may be asked for; None only gives advice, none at all not even that.
         stop: ends the watch, after one last look at what is there.
         waiter: makes what waits for new rows.
@@ -65,34 +70,48 @@ def watch(
         UsageError: with `once`, there is no such folder; or another watcher is at work.
         StoreError: the run folder cannot be written.
     """
-    folder, stop = Path(run_dir), stop or threading.Event()
-    if not _appears(folder, stop, once):
-        return
-    with Presence(folder, clock()) as presence:
-        waiting = waiter(folder, stop)
-        try:
-            session = _Session(folder, rules, act, clock, limits or Limits())
-            while True:
-                last = once or stop.is_set()
-                for events in session.turn(final=last):
-                    presence.beat(clock())
-                    yield from events
-                if last:
-                    return
-                waiting.wait(BEAT_S / 2)
-        finally:
-            waiting.close()
+    told = watch_runs(
+        [run_dir], rules, act=act, stop=stop, clock=clock, waiter=waiter, once=once, limits=limits
+    )
+    return (event for _, event in told)
 
 
-def _appears(folder: Path, stop: threading.Event, once: bool) -> bool:
-    if once and not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder; give the summary_dir of a training")
-    waiting = Polling(stop, APPEAR_S)
-    while not folder.is_dir():
-        if stop.is_set():
-            return False
-        waiting.wait(APPEAR_S)
-    return True
+def watch_runs(
+    places: Sequence[Path | str],
+    rules: Sequence[Rule] | RuleSource,
+    *,
+    act: frozenset[str] | None = None,
+    stop: threading.Event | None = None,
+    clock: Callable[[], float] = time.time,
+    waiter: Callable[[Sequence[Path], threading.Event], Waiter] = waiter_for,
+    once: bool = False,
+    limits: Limits | None = None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Iterator[tuple[Path, Event]]:
+    """Watches any number of runs, and yields what happens with the folder of its run.
+
+    Args:
+        places: run folders, and folders below which runs are or will be.
+        tell: takes a sentence about a run that cannot be watched; without it that is an error.
+
+    The other arguments, and what is raised, are those of `watch`.
+    """
+    stop = stop or threading.Event()
+    named = [Place(Path(place)) for place in places]
+    for place in named:
+        if once and not place.path.is_dir():
+            raise UsageError(f"{place.path}: no such folder; give the summary_dir of a training")
+    source = rules if isinstance(rules, RuleSource) else Fixed(rules)
+
+    def begin(run: Path) -> _Session:
+        return _Session(run, source.rules, act, clock, limits or Limits(), once)
+
+    waiting = waiter([place.path for place in named], stop)
+    try:
+        fleet = Fleet(named, begin, waiting, stop, clock, once, tell, source.changed)
+        yield from fleet.watch()
+    finally:
+        waiting.close()
 
 
 class _Session:
@@ -105,30 +124,66 @@ class _Session:
         act: frozenset[str] | None,
         clock: Callable[[], float],
         limits: Limits,
+        once: bool = False,
     ) -> None:
-        self._tail = RunTail(folder)
+        needed = {tag for rule in rules for tag in rule.needs} | COMPARED
+        self._tail = RunTail(folder, needed, REMEMBERED_ROWS)
         self._judge = Judge(rules)
-        self._journal = Journal(folder, rules)
+        self._ranks = Ranks()
+        self._journal = Journal(folder, rules, clock)
+        self._liveness = Liveness(self._journal.firing(), held_in(folder), clock())
         self._control = ControlLog(folder, clock=clock)
         self._ledger = Ledger()
         self._act = act
-        self._limits = limits
         self._clock = clock
+        self._limits = limits
+        self._once = once
         self._aftercare = Aftercare(self._control, self._ledger, self._judge, act, limits, clock)
         self._first = True
+        self._held_since: float | None = None
         self._told: dict[str, str] = {}
 
-    def turn(self, final: bool) -> Iterator[Iterable[Event]]:
+    def turn(self, changed: Changes, final: bool) -> Iterator[Iterable[Event]]:
         """One look: control log, rows, alerts, requests; in portions, so that a long run to catch
-        up with does not keep the sign of our presence from being renewed."""
+        up with does not keep others waiting, nor the sign of our presence from being renewed."""
         yield self._read_control()
-        for chunks in portions([c for c in self._tail.poll() if isinstance(c, Chunk)]):
-            yield self._journal.add(self._judge.feed(chunks))
+        for found in self._tail.portions(changed):
+            self._liveness.saw(found, self._clock())
+            for chunks in portions([each for each in found if isinstance(each, Chunk)]):
+                yield self._say([*self._judge.feed(chunks), *self._compared(chunks)])
         if final:
-            yield self._journal.add(self._judge.finish())
+            last = first_of_rank(self._ranks.finish(), self._journal.firing())
+            yield self._say([*self._judge.finish(), *last])
+        if not self._once:
+            yield self._say(self._by_the_clock())
+        yield self._journal.after_silence()
         for rule, event in self._judge.firing():
-            yield self._consider(rule, event)
+            if not (event.inhibited_by or self._journal.is_silenced(event.id)):
+                yield self._consider(rule, event)
         yield self._aftercare.attend(self._slowest_step_time())
+
+    def asleep(self, at_once: bool) -> bool:
+        """Nothing more is expected of this run; `at_once`: there are many others."""
+        return self._liveness.asleep(self._clock(), at_once) and not self._judge.holding
+
+    def _compared(self, chunks: Sequence[Chunk]) -> list[AlertEvent]:
+        return first_of_rank(self._ranks.feed(chunks), self._journal.firing())
+
+    def _by_the_clock(self) -> list[AlertEvent]:
+        """What time alone brings: silence, and the end of waiting for rows of other series."""
+        now = self._clock()
+        events = self._liveness.look(now)
+        if not self._judge.holding:
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = now
+        elif now - self._held_since > LONGEST_HELD_S:
+            events += self._judge.release()
+        return events
+
+    def _say(self, events: Iterable[AlertEvent]) -> list[AlertEvent]:
+        """Into the journal go all; told are those that somebody is to hear."""
+        return [event for event in self._journal.add(events) if event.delivered]
 
     def _read_control(self) -> Iterator[Event]:
         found = self._control.poll()
@@ -226,30 +281,9 @@ class _Session:
 
     def _step_time(self, rank: int) -> float:
         """Seconds per step, the median of the newest; 0.0 if it is not recorded."""
-        track = self._judge.window.tracks(rank).get("step_time_s")
+        track = self._judge.window.tracks(rank).get(STEP_TIME)
         if track is None or not len(track.rows):
             return 0.0
         times = track.rows.values[-STEP_TIME_ROWS:, 0]
         finite = times[np.isfinite(times)]
         return float(np.median(finite)) if len(finite) else 0.0
-
-
-def portions(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """The same rows in the same order of attempts, a limited number of steps at a time."""
-    for attempt in dict.fromkeys(chunk.attempt for chunk in chunks):
-        mine = [chunk for chunk in chunks if chunk.attempt == attempt]
-        steps = np.unique(np.concatenate([chunk.rows.steps for chunk in mine]))
-        for parts in zip(*(_parts(chunk, steps) for chunk in mine), strict=True):
-            yield [part for part in parts if len(part.rows)]
-
-
-def _parts(chunk: Chunk, steps: NDArray[np.int64]) -> Iterator[Chunk]:
-    """The rows of a chunk for each thousand of the steps, in their order."""
-    rows, number = chunk.rows, steps.searchsorted(chunk.rows.steps) // PORTION_STEPS
-    if np.any(number[1:] < number[:-1]):
-        order = np.argsort(number, kind="stable")
-        rows, number = rows[order], number[order]
-    count = -(-len(steps) // PORTION_STEPS)
-    ends = number.searchsorted(np.arange(count), "right")
-    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
-        yield replace(chunk, rows=rows[begin:end])
