@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.faults import label, pack, record, split
+from benchmarks.faults import label, pack, page, record, split
 from benchmarks.faults.data import (
     HIDDEN_LOGIT,
     IGNORED,
@@ -151,6 +151,13 @@ def test_healthy_controls_are_those_of_the_docs() -> None:
     assert len(set(CONTROLS.values())) == len(CONTROLS) == len(HEALTHY)
 
 
+def test_the_page_shows_the_recipes_as_they_are() -> None:
+    text = page.PAGE.read_text("utf-8")
+    assert page.filled(text, "faults", page.fault_table()) == text
+    assert page.filled(text, "healthy", page.healthy_table()) == text
+    assert all(f"`{name}`" in text for name in RECIPES)
+
+
 # -- labels -------------------------------------------------------------------------------------
 
 
@@ -225,6 +232,15 @@ def test_a_fault_counts_only_where_it_did_harm() -> None:
     told = label.summary(list(lines.values()))
     assert "healthy, but worse than plain: decoder small-batch" in told
     assert "relabelled: decoder lr-jump low (3 runs)" in told
+
+
+def test_a_group_that_is_too_small_waits_for_its_other_runs() -> None:
+    few = [one for one in results() if one["seed"] == 0 or one["recipe"] == "plain"]
+    strict = {line["recipe"] for line in label.labelled(few)}
+    assert strict == {"plain", "small-batch"}
+    judged = {line["id"]: line["verdict"] for line in label.labelled(few, provisional=True)}
+    assert judged["decoder-lr-jump-high-s0"] == "faulty"
+    assert judged["decoder-lr-jump-low-s0"] == "relabelled"
 
 
 def test_the_index_has_the_fields_of_the_contract(tmp_path: Path) -> None:

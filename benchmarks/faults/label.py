@@ -6,6 +6,10 @@ draw as many runs as the group has. With few seeds the groups are not corrected 
 one that is let through by chance counts as a fault that the rules then have to find, which is to
 their disadvantage. Faults that harm no loss are judged by what they cost: time or memory. A loss
 that is not finite is worse than any number.
+
+While a recording is not complete, a group may have too few runs for any p-value of 0.05. It is left
+out of the index, unless `--provisional` is given: then it counts as faulty where each of its runs
+is worse than every plain run.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import argparse
 import itertools
 import json
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import comb
@@ -64,11 +69,14 @@ def _finite(values: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return found
 
 
-def labelled(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def labelled(
+    results: Iterable[Mapping[str, Any]], provisional: bool = False
+) -> list[dict[str, Any]]:
     """Results of runs as lines of the index, with verdict and p-value.
 
     Args:
         results: one mapping for each run, as `record` writes them.
+        provisional: groups that are too small for the test are judged all the same.
     """
     runs = sorted((dict(result) for result in results), key=lambda run: run["id"])
     split = load_split()
@@ -82,9 +90,14 @@ def labelled(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         p = _p_of(members, plain[variant])
         for run in members:
             run["p_value"] = p
-            run["verdict"] = _verdict(run, p)
+            run["verdict"] = _verdict(run, p, _least_p(members, plain[variant]), provisional)
             run["split"] = split.of(run["recipe"], variant)
-    return [_line(run) for run in runs]
+    return [_line(run) for run in runs if run["verdict"]]
+
+
+def _least_p(members: Sequence[Any], plain: Sequence[Any]) -> float:
+    """The smallest p-value that so many runs can have."""
+    return 1.0 / comb(len(members) + len(plain), len(members))
 
 
 def _p_of(members: Sequence[Mapping[str, Any]], plain: Sequence[Mapping[str, Any]]) -> float | None:
@@ -96,11 +109,15 @@ def _p_of(members: Sequence[Mapping[str, Any]], plain: Sequence[Mapping[str, Any
     )
 
 
-def _verdict(run: Mapping[str, Any], p: float | None) -> str:
+def _verdict(run: Mapping[str, Any], p: float | None, least: float, provisional: bool) -> str:
     if run["kind"] == "healthy":
         return "healthy"
     if run["judged_by"] == "rank":  # a rank that is gone is harm by itself
         return "faulty"
+    if least > ALPHA:
+        if not provisional:
+            return ""
+        return "faulty" if p is not None and p <= least + 1e-9 else "relabelled"
     return "faulty" if p is not None and p <= ALPHA else "relabelled"
 
 
@@ -122,11 +139,11 @@ def read_results(root: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text("utf-8")) for path in sorted(root.glob("results/*.json"))]
 
 
-def write_index(root: Path) -> list[dict[str, Any]]:
+def write_index(root: Path, provisional: bool = False) -> list[dict[str, Any]]:
     """Labels all runs of a folder and writes its index.jsonl; returns the lines."""
-    lines = labelled(read_results(root))
+    lines = labelled(read_results(root), provisional)
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    hidden = root / ".index.jsonl"
+    hidden = root / f".index.jsonl.{os.getpid()}"
     hidden.write_text(text, "utf-8")
     hidden.replace(root / "index.jsonl")
     return lines
@@ -156,7 +173,13 @@ def main() -> None:
     """Command line."""
     options = argparse.ArgumentParser(description="labels the runs of a recordings folder")
     options.add_argument("folder", type=Path)
-    print(summary(write_index(options.parse_args().folder)))
+    options.add_argument("--provisional", action="store_true", help="groups that are too small too")
+    given = options.parse_args()
+    lines = write_index(given.folder, given.provisional)
+    print(summary(lines))
+    missing = len(read_results(given.folder)) - len(lines)
+    if missing:
+        print(f"left out: {missing} runs of groups that are too small for the test")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_intervals_are_those_of_the_beginning(tmp_path: Path) -> None:
 
 
 def test_a_closed_monitor_cannot_begin_anew(tmp_path: Path) -> None:
-    training, monitor, _ = watched("graph", tmp_path / "one")
+    training, monitor, _ = watched("pynative", tmp_path / "one")
     train(training, monitor, 2)
     monitor.close()
     with pytest.raises(UsageError, match="attach a new one"):
@@ -92,7 +92,7 @@ def test_a_closed_monitor_cannot_begin_anew(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_does_not_stop_the_training(tmp_path: Path) -> None:
-    training, monitor, _ = watched("graph", tmp_path / "one")
+    training, monitor, _ = watched("pynative", tmp_path / "one")
     train(training, monitor, 3)
     (tmp_path / "file").write_text("no folder")
     monitor.restart(tmp_path / "file")
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_training(tmp_path: Pa
 
 
 def test_numbers_of_ones_own(tmp_path: Path) -> None:
-    training, monitor, _ = watched("graph", tmp_path / "run")
+    training, monitor, _ = watched("pynative", tmp_path / "run")
     train(training, monitor, 3)
     monitor.add_scalars({"eval_loss": 2.5})
     train(training, monitor, 2)
