@@ -325,7 +325,7 @@ def test_the_made_up_faults_are_found_where_they_are(recordings: Path) -> None:
     ]
     assert begun(recordings, "nan-loss") == [(LABEL, "numerics", (), 0)]
     # Twenty rows of zeros are wanted.
-    assert begun(recordings, "frozen-layer") == [(LABEL + 19, "gradient", (2,), 19)]
+    assert begun(recordings, "frozen-layer") == [(LABEL + 9, "gradient", (2,), 9)]
     # One row in ten steps, the first of them at the label.
     assert begun(recordings, "entropy-collapse") == [(LABEL, "attention", (0, 1, 2, 3), 0)]
     assert begun(recordings, "unseen") == begun(recordings, "plain") == []
@@ -426,8 +426,8 @@ def test_the_tool_explains_a_run(recordings: Path) -> None:
     words = "--rule", "frozen-weights", "--at", 120, 140, "--series", "attn_entropy"
     told = bench("--recordings", recordings, "--explain", name, *words)
     assert "[warning] frozen-weights" in told
-    assert re.search(r"frozen-weights \(warning\): held at 101 of 120 steps from 140 on", told)
-    assert re.search(r"\| max\(grad_norm_param\[20\]\) \| +0.\d+\.\.\S+ \| +0\.\.", told)
+    assert re.search(r"frozen-weights \(warning\): held at 111 of 120 steps from 130 on", told)
+    assert re.search(r"\| max\(grad_norm_param\[10\]\) \| +0.\d+\.\.\S+ \| +0\.\.", told)
     assert re.search(r"\| says +\| +quiet \| +fired \|", told)
     assert re.search(r"\| attn_entropy +\| \(0.\d+..0.\d+\) \|", told)  # a row of an earlier step
 

@@ -108,7 +108,7 @@ def test_faults_are_told_with_their_delay_and_what_cannot_be_told_with_its_reaso
     assert told["nan", "low"].fired[0] == Fired("nonfinite", 0)
     assert told["gradient-explosion", "high"].fired[0].rule == "gradient-explosion"
     frozen = {fired.rule: fired.after_steps for fired in told["frozen-weights", "low"].fired}
-    assert frozen["frozen-weights"] == 19
+    assert frozen["frozen-weights"] == 9
     assert told["loss-spike", "low"].series == ("train_loss",)
     assert told["attention-collapse", "high"].series == ()
     assert told["attention-collapse", "high"].fired == ()

@@ -27,6 +27,8 @@ from mindpulse.errors import UsageError
 from mindpulse.rules.load import load_rules
 from mindpulse.rules.rule import Rule
 from mindpulse.store.reader import Chunk, RunTail
+from mindpulse.watcher.portions import portions
+from mindpulse.watcher.ranks import Ranks, first_of_rank
 from mindpulse.window import Window
 
 OURS = "mindpulse"
@@ -61,11 +63,14 @@ def read_chunks(folder: Path) -> list[Chunk]:
 
 
 def judge_events(
-    chunks: Iterable[Chunk], rules: Sequence[Rule]
+    chunks: Sequence[Chunk], rules: Sequence[Rule]
 ) -> tuple[list[AlertEvent], dict[str, str]]:
     """What became of the alerts, in the order of steps, and why rules are unknown at the end."""
-    judge = Judge(rules)
+    judge, ranks, compared = Judge(rules), Ranks(), list[AlertEvent]()
     events = judge.feed(chunks) + judge.finish()
+    for portion in portions(list(chunks)):
+        compared += ranks.feed(portion)
+    events += first_of_rank([*compared, *ranks.finish()], ())
     return sorted(events, key=lambda event: event.step), judge.unknown()
 
 
@@ -97,7 +102,7 @@ def alarms_of(
             layers=named_layers(event.columns),
             rows=rows_since(densest(curves, series.get(event.rule, ())), since, event.step),
             detail=", ".join(f"{term} = {value:.4g}" for term, value in event.evidence.items()),
-            origin=next(iter(named_layers([getattr(event, "origin", "")])), None),
+            origin=next(iter(named_layers([event.origin])), None),
         )
 
     return tuple(alarm(event) for event in events if event.state == FIRING and is_told(event))
@@ -105,7 +110,7 @@ def alarms_of(
 
 def is_told(event: AlertEvent) -> bool:
     """False for an alert that is only kept, because another one of the same cause was told."""
-    return bool(getattr(event, "delivered", True))
+    return event.delivered
 
 
 def named_layers(columns: Iterable[str]) -> tuple[int, ...]:

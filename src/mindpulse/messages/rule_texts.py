@@ -151,8 +151,8 @@ RULE_TEXTS: dict[str, dict[str, Pair]] = {
     },
     "frozen-weights": {
         "summary": (
-            "the gradient of these parameters has been exactly 0 for 20 steps",
-            "这些参数的梯度已连续 20 步恰好为 0",
+            "the gradient of these parameters has been exactly 0 for 10 steps",
+            "这些参数的梯度已连续 10 步恰好为 0",
         ),
         "causes": (
             "the parameter is cut off from the loss: stop_gradient, a branch that is not used, "
@@ -310,6 +310,53 @@ RULE_TEXTS: dict[str, dict[str, Pair]] = {
             "floor, use bfloat16 or float32 where the activations are largest",
             "这些步没有训练：降低损失缩放或改用动态缩放；若已到下限，"
             "请在激活最大处使用 bfloat16 或 float32",
+        ),
+    },
+    "weights-not-updated": {
+        "summary": (
+            "weights that get gradients are not changed by the optimizer",
+            "有梯度的权重没有被优化器更新",
+        ),
+        "causes": (
+            "parameters that the optimizer was not given; a parameter group with a rate of 0; "
+            "updates that are rounded away in half precision",
+            "参数没有交给优化器；参数组的学习率为 0；更新在半精度下被舍入掉",
+        ),
+        "next": (
+            "compare the optimizer's parameters with those of the model, and the rates of its "
+            "groups; keep weights in float32 where updates are small",
+            "核对优化器的参数与模型的参数，以及各组的学习率；更新很小时用 float32 保存权重",
+        ),
+    },
+    "updates-large": {
+        "summary": (
+            "in one step half of the weights change by more than 3.5 % of their norm",
+            "一步之内，半数权重的变化超过其范数的 3.5%",
+        ),
+        "causes": (
+            "a learning rate that is too high, that jumped, or that has no warm-up",
+            "学习率过高、突然跳变，或没有预热",
+        ),
+        "next": (
+            "lower the learning rate, by a factor of ten to begin with; what was learnt before is "
+            "being overwritten, so go back to a checkpoint if this came suddenly",
+            "降低学习率（先降到十分之一）；此前学到的内容正在被覆盖，若是突然出现请回退到检查点",
+        ),
+    },
+    "updates-small": {
+        "summary": (
+            "Adam changes the weights fifty times less than its learning rate would have it",
+            "Adam 对权重的更新比学习率应有的小五十倍",
+        ),
+        "causes": (
+            "an epsilon that is larger than the gradients; gradients clipped to almost nothing; a "
+            "loss that is scaled down and not up again",
+            "epsilon 大于梯度；梯度被裁剪到几乎为零；损失被缩小而没有还原",
+        ),
+        "next": (
+            "compare grad_norm with the clipping threshold and with epsilon: Adam divides by "
+            "sqrt(v) + eps, so gradients have to be much larger than eps",
+            "把 grad_norm 与裁剪阈值和 epsilon 比较：Adam 除以 sqrt(v) + eps，梯度必须远大于 eps",
         ),
     },
 }

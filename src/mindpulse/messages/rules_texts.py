@@ -197,9 +197,9 @@ RULE_REASONS: dict[str, Pair] = {
         "逐个使头变尖。警报持续 50 步，此后以新水平作比较。",
     ),
     "frozen-weights": (
-        "Exactly zero for twenty steps: rounding leaves a small number in any gradient that is "
+        "Exactly zero for ten steps: rounding leaves a small number in any gradient that is "
         "connected to the loss. The alert names the parameters.",
-        "连续二十步恰好为零：凡与损失相连的梯度，舍入都会留下一个小数。警报会指出参数。",
+        "连续十步恰好为零：凡与损失相连的梯度，舍入都会留下一个小数。警报会指出参数。",
     ),
     "step-time-outlier": (
         "Checkpoints and evaluations do this too.",
@@ -252,6 +252,23 @@ RULE_REASONS: dict[str, Pair] = {
         "A dynamic loss scale that searches downwards overflows many times in a row and is sound: "
         "there it falls with each. Here it does not.",
         "动态损失缩放向下搜索时会连续溢出，属正常：每次溢出都会下降。这里没有下降。",
+    ),
+    "weights-not-updated": (
+        "Exactly 0 over two rows, while the rate is above 0 and gradients come. A layer that gets "
+        "no gradient is the business of frozen-weights.",
+        "连续两行恰好为 0，而学习率大于 0 且有梯度。没有梯度的层由 frozen-weights 负责。",
+    ),
+    "updates-large": (
+        "A change of a thousandth a step is usual. Healthy runs of the fault benchmark stay below "
+        "2.5 %, also with the usual small initialisation; learning rates that ruin a run begin at "
+        "4 %. MindInsight took 10 % for the mean.",
+        "通常每步变化约千分之一。故障基准的健康运行低于 2.5%（含常见的小初始化）；"
+        "毁掉训练的学习率从 4% 开始。MindInsight 对均值取 10%。",
+    ),
+    "updates-small": (
+        "Adam's update of a weight is about the learning rate, whatever the size of the gradient. "
+        "Only judged where Adam's moments are measured.",
+        "无论梯度大小，Adam 对权重的更新约等于学习率。仅在测量了 Adam 的矩时判断。",
     ),
 }
 
