@@ -5,11 +5,12 @@ BIN = $(VENV)/bin
 ARGS ?=
 SECONDS ?= 60
 JOBS ?= 2
-TEST_PARTS = models ways measures rest core
-PART_models = tests/models
+TEST_PARTS = demo acting ways structure models core
+PART_acting = tests/on_mindspore/test_[a-c]*.py
+PART_demo = tests/on_mindspore/test_[d-m]*.py
+PART_structure = tests/on_mindspore/test_[n-t]*.py
 PART_ways = tests/on_mindspore/test_[u-z]*.py
-PART_measures = tests/on_mindspore/test_[n-t]*.py
-PART_rest = tests/on_mindspore/test_[a-m]*.py
+PART_models = tests/models
 PART_core = tests/test_*.py
 BENCHMARKS = training_thread overhead read events export compare report rules watching
 
