@@ -32,7 +32,11 @@ def test_all_ranks_act_at_the_same_step_or_none(mode: str, tmp_path: Path) -> No
         assert now.alive is True
         skipped = by_hand(run, now, "skip_step")
         refused = by_hand(run, now, "set_clip", "0.5")
-        rolled = by_hand(run, now, "rollback")
+        for _ in range(5):  # withdrawn where one rank has kept a newer state than the other by then
+            rolled = by_hand(run, now, "rollback")
+            if decided(rolled)[0].go:
+                break
+            assert "the ranks would do different things" in decided(rolled)[0].reason
         by_hand(run, now, "stop")
         assert process.wait(120) == 0, told(tmp_path)
 
@@ -46,6 +50,7 @@ def test_all_ranks_act_at_the_same_step_or_none(mode: str, tmp_path: Path) -> No
     assert decision.reason.startswith("rank 0: no clipping threshold can be reached")
     assert answers == []
     decision, *answers = decided(rolled)
+    assert decision.go
     assert {answer.step for answer in answers} == {decision.step}
     assert len({answer.data["state_step"] for answer in answers}) == 1
 
