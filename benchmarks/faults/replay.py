@@ -27,8 +27,7 @@ from mindpulse.errors import UsageError
 from mindpulse.rules.load import load_rules
 from mindpulse.rules.rule import Rule
 from mindpulse.store.reader import Chunk, RunTail
-from mindpulse.watcher.portions import portions
-from mindpulse.watcher.ranks import Ranks, first_of_rank
+from mindpulse.watcher.ranks import compared
 from mindpulse.window import Window
 
 OURS = "mindpulse"
@@ -66,11 +65,8 @@ def judge_events(
     chunks: Sequence[Chunk], rules: Sequence[Rule]
 ) -> tuple[list[AlertEvent], dict[str, str]]:
     """What became of the alerts, in the order of steps, and why rules are unknown at the end."""
-    judge, ranks, compared = Judge(rules), Ranks(), list[AlertEvent]()
-    events = judge.feed(chunks) + judge.finish()
-    for portion in portions(list(chunks)):
-        compared += ranks.feed(portion)
-    events += first_of_rank([*compared, *ranks.finish()], ())
+    judge = Judge(rules)
+    events = judge.feed(chunks) + judge.finish() + compared(chunks)
     return sorted(events, key=lambda event: event.step), judge.unknown()
 
 

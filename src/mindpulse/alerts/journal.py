@@ -23,13 +23,8 @@ MARKS = ("origin", "grouped_under", "inhibited_by", "silenced")
 
 def read_alerts(run_dir: Path | str) -> list[AlertEvent]:
     """The alerts of a run as they were said; [] if no watcher ran. Bad lines are left out."""
-    found = (_event(line) for line in LineTail(Path(run_dir) / ALERTS_FILE).poll())
+    found = (read_alert(line) for line in LineTail(Path(run_dir) / ALERTS_FILE).poll())
     return [event for event in found if event is not None]
-
-
-def read_alert(line: bytes) -> AlertEvent | None:
-    """The alert of one line of the journal, None if it holds none."""
-    return _event(line)
 
 
 class Journal:
@@ -52,12 +47,8 @@ class Journal:
         self._clock = clock
         self._said: set[tuple[str, str]] = set()
         self._open: dict[str, AlertEvent] = {}
-        self.use(rules)
-        self._note(read_alerts(run_dir))
-
-    def use(self, rules: Iterable[Rule]) -> None:
-        """Takes the words of other rules from now on."""
         self._rules = {rule.name: rule for rule in rules}
+        self._note(read_alerts(run_dir))
 
     def firing(self) -> list[AlertEvent]:
         """The alerts that were said to begin and not yet to be over."""
@@ -154,7 +145,8 @@ def event_fields(event: AlertEvent) -> dict[str, object]:
     }
 
 
-def _event(line: bytes) -> AlertEvent | None:
+def read_alert(line: bytes) -> AlertEvent | None:
+    """The alert of one line of the journal, None if it holds none."""
     try:
         found = json.loads(line)
         return _from_fields(found) if isinstance(found, dict) else None

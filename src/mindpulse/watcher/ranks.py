@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mindpulse.alerts.life import FIRING, RESOLVED, AlertEvent
 from mindpulse.series import Rows, SeriesSpec
 from mindpulse.store.reader import Chunk
+from mindpulse.watcher.portions import portions
 
 OUT_OF_STEP, STRAGGLER = "ranks-out-of-step", "straggler"
 STEP_TIME = "step_time_s"
@@ -115,6 +116,16 @@ class Ranks:
         """Compares what there is: no rank will come any more."""
         events = [event for of in self._found.values() for event in _compare(of)]
         return sorted(events, key=lambda event: (event.step, event.rank))
+
+
+def compared(chunks: Sequence[Chunk]) -> list[AlertEvent]:
+    """All that is to be said about the ranks of a recorded run, attempt by attempt."""
+    ranks, told = Ranks(), list[AlertEvent]()
+    for attempt in dict.fromkeys(chunk.attempt for chunk in chunks):
+        for portion in portions([chunk for chunk in chunks if chunk.attempt == attempt]):
+            told += ranks.feed(portion)
+        told += ranks.finish()
+    return first_of_rank(told, ())
 
 
 def _ended(of: _Comparison, chunk: Chunk) -> list[AlertEvent]:
