@@ -19,16 +19,16 @@ TAGS = {
     "data_wait_s",
     "attention": "attn_focus attn_entropy attn_max_logit attn_sparsity attn_sink_mass "
     "attn_future_mass attn_padding_mass",
-    "gradient": "grad_norm grad_norm_param grad_norm_ratio grad_max_abs grad_zero_share "
-    "grad_nonfinite",
+    "gradient": "grad_norm grad_norm_unclipped grad_norm_param grad_norm_ratio grad_max_abs "
+    "grad_zero_share grad_nonfinite",
     "weight": "weight_norm weight_update_ratio",
     "activation": "norm_input_mean norm_input_variance norm_input_rms norm_input_max_abs "
     "norm_input_kurtosis ffn_zero_share ffn_dead_share ffn_histogram",
     "optimizer": "adam_m_norm adam_v_norm",
     "output": "logits_log_partition",
     "moe": "expert_load",
-    "memory": "memory_allocated memory_reserved memory_peak memory_free memory_largest_free "
-    "memory_contiguity memory_fragmentation host_memory_rss",
+    "memory": "memory_allocated memory_reserved memory_total memory_peak memory_free "
+    "memory_largest_free memory_contiguity memory_fragmentation host_memory_rss",
 }
 AXES: dict[str, set[tuple[str, ...]]] = {
     "loss": {()},

@@ -12,6 +12,7 @@ from mindspore import Tensor, nn, ops
 
 from mindpulse import open_run
 from mindpulse.mindspore import attach
+from ways_cells import Clipping
 
 
 class Deep(nn.Cell):
@@ -34,10 +35,10 @@ def test_every_parameter_has_its_column(layers: int, tmp_path: Path) -> None:
     net = Deep(layers)
     net.set_train()
     optimizer = nn.SGD(net.trainable_params(), 1e-3)
-    cell = nn.TrainOneStepCell(net, optimizer).set_train()
+    cell = Clipping(net, optimizer).set_train()
     x = Tensor(np.ones((1, 2), np.float32))
     before = [p.asnumpy().astype(np.float64) for p in optimizer.parameters]
-    wanted = ["grad_norm_param", "weight_update_ratio"]
+    wanted = ["grad_norm_param", "weight_update_ratio", "grad_norm_unclipped"]
     with attach(
         net, optimizer, summary_dir=tmp_path, train_cell=cell, measures=wanted, interval=1
     ) as monitor:
@@ -52,3 +53,6 @@ def test_every_parameter_has_its_column(layers: int, tmp_path: Path) -> None:
     ratio = np.where(norms == 0, np.nan, changes / np.where(norms, norms, 1))
     np.testing.assert_allclose(run.series("weight_update_ratio").values[0], ratio, rtol=1e-3)
     assert run.series("grad_norm_param").values.shape == (1, 2 * layers)
+    clipped = np.linalg.norm(run.series("grad_norm_param").values[0])
+    assert clipped == pytest.approx(Clipping.limit, rel=1e-4)
+    assert run.series("grad_norm_unclipped").values[0] > 2 * Clipping.limit

@@ -49,11 +49,14 @@ class Pool:
 @given(st.lists(st.tuples(st.integers(1, 2**36), st.booleans()), min_size=1, max_size=20))
 def test_a_known_pool_is_read_as_the_references_say(blocks: list[tuple[int, bool]]) -> None:
     pool = Pool(blocks)
-    found = MemoryReader(pool.stats, largest_free=pool.largest_free, statm=NOWHERE).read()
+    found = MemoryReader(
+        pool.stats, total=lambda: 2**40, largest_free=pool.largest_free, statm=NOWHERE
+    ).read()
     free = reference.free(pool.sizes, pool.used)
     expected = {
         "memory_allocated": reference.allocated(pool.sizes, pool.used),
         "memory_reserved": reference.reserved(pool.sizes),
+        "memory_total": reference.total(2**40),
         "memory_peak": float(pool.peak),
         "memory_free": free,
         "memory_largest_free": pool.largest_free(),

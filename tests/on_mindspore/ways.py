@@ -157,12 +157,14 @@ class Expected:
         names: of the P parameters.
         losses: (T,).
         norms: (T, P), of the gradients that the optimizer got.
+        unclipped: (T,), the global norm before they were clipped.
         focus: (T, layers * heads), the mean over the calls of a step.
     """
 
     names: list[str]
     losses: list[float] = field(default_factory=list)
     norms: list[list[float]] = field(default_factory=list)
+    unclipped: list[float] = field(default_factory=list)
     focus: list[Any] = field(default_factory=list)
 
     def check(self, run: Any, rtol: float = 2e-3, atol: float = 2e-6) -> None:
@@ -195,6 +197,7 @@ def expected(build: Builder, data: Sequence[Any], micro: int = 1, clip: float = 
         got = [[g.asnumpy().astype(np.float64) for g in grads] for _, grads in parts]
         mean = [np.mean(values, axis=0) for values in zip(*got, strict=True)]
         total = np.sqrt(sum(np.square(value).sum() for value in mean))
+        out.unclipped.append(float(total))
         factor = min(1.0, clip / total) if clip > 0 else 1.0
         mean = [value * factor for value in mean]
         out.norms.append([float(np.linalg.norm(value)) for value in mean])

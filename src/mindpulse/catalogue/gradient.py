@@ -1,4 +1,7 @@
-"""Measures of gradients, as they are before clipping and after unscaling of the loss."""
+"""Measures of gradients, as the optimizer gets them: after unscaling, reduction and clipping.
+
+One looks at them before: `grad_norm_unclipped`, what a training hands to its clipping.
+"""
 
 from __future__ import annotations
 
@@ -118,6 +121,20 @@ MEASURES = (
         reference=global_norm,
         family="gradient",
         place="gradient",
+        within="last",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="grad_norm_unclipped",
+        formula="grad_norm of the gradients that are handed to clipping",
+        unit="",
+        axes=(),
+        reduction="mean",
+        source="Pascanu, Mikolov, Bengio 2013, On the difficulty of training recurrent networks",
+        reference=global_norm,
+        family="gradient",
+        place="clipping",
         within="last",
         cost="cheap",
         level="cheap",

@@ -10,8 +10,8 @@ from mindpulse.errors import NameTakenError, UsageError
 from mindpulse.series import SeriesSpec, check_tag
 
 PLACES = (
-    "attention", "norm", "ffn", "logits", "router", "gradient", "weight", "optimizer", "loss",
-    "host", "",
+    "attention", "norm", "ffn", "logits", "router", "gradient", "clipping", "weight", "optimizer",
+    "loss", "host", "",
 )  # fmt: skip
 WITHIN = ("mean", "max", "sum", "last")
 COSTS = ("cheap", "dear")

@@ -41,6 +41,19 @@ def reserved(sizes: ArrayLike) -> float:
     return float(np.asarray(sizes, np.float64).sum())
 
 
+def total(device_bytes: float) -> float:
+    """Bytes of memory that the device has, whoever uses them.
+
+    Args:
+        device_bytes: as the device's properties tell it.
+
+    Example:
+        >>> total(68719476736)
+        68719476736.0
+    """
+    return float(device_bytes)
+
+
 def peak(allocations: ArrayLike) -> float:
     """Most bytes that were allocated at once since the start of the process.
 
@@ -159,6 +172,20 @@ MEASURES = (
         reduction="max",
         source=f"{_STATS}: total_reserved_memory",
         reference=reserved,
+        family="memory",
+        place="host",
+        within="last",
+        cost="cheap",
+        level="cheap",
+    ),
+    Measure(
+        tag="memory_total",
+        formula="bytes of memory that the device has",
+        unit="bytes",
+        axes=(),
+        reduction="max",
+        source="MindSpore: mindspore.hal.get_device_properties: total_memory",
+        reference=total,
         family="memory",
         place="host",
         within="last",

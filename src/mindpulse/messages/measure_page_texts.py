@@ -70,6 +70,14 @@ PLACE_TEXTS: dict[str, tuple[Pair, str]] = {
         ),
         "one gradient -> ()",
     ),
+    "clipping": (
+        (
+            "what is handed to clipping by the global norm: before it, and after unscaling where "
+            "the training unscales first",
+            "传入全局范数裁剪的梯度：裁剪之前；若训练先还原损失缩放，则为还原之后",
+        ),
+        "",
+    ),
     "weight": (
         ("the weights, when the optimizer has changed them", "优化器更新之后的权重"),
         "one weight -> ()",

@@ -120,6 +120,20 @@ MEASURE_TEXTS: dict[str, tuple[Pair, str]] = {
         ("explosion and vanishing, as a whole", "整体的梯度爆炸与消失"),
         "各参数 L2 范数平方和的平方根",
     ),
+    "grad_norm_unclipped": (
+        (
+            "explosion in a training that clips, where grad_norm stays at the limit: how far above "
+            "it the gradients are. Taken at ClipNorm, ops.clip_by_global_norm, ops.clip_by_norm "
+            "and MindFormers' ClipGradNorm, of the gradients as they get there; no rows without "
+            "clipping. Of several optimizers that clip each for itself it is the norm over all of "
+            "them; a further call with the same gradients replaces the one before",
+            "在做裁剪的训练中发现梯度爆炸：此时 grad_norm 停在阈值上，本指标给出梯度超出阈值多少。"
+            "在 ClipNorm、ops.clip_by_global_norm、ops.clip_by_norm 与 MindFormers 的 ClipGradNorm "
+            "处测量，取传入时的梯度；不做裁剪则没有数据。多个优化器各自裁剪时为全部梯度的范数；"
+            "对同一组梯度再次调用时取最后一次",
+        ),
+        "传入裁剪的梯度的 grad_norm",
+    ),
     "grad_norm_param": (
         (
             "in which parameter it begins; 0 is a parameter without gradient",
@@ -249,6 +263,13 @@ MEASURE_TEXTS: dict[str, tuple[Pair, str]] = {
         ("what other processes cannot have", "其他进程无法使用的部分"),
         "内存池从设备取得的字节数",
     ),
+    "memory_total": (
+        (
+            "what the rule memory-nearly-full holds the rest against",
+            "规则 memory-nearly-full 以此为基准",
+        ),
+        "设备拥有的显存字节数",
+    ),
     "memory_peak": (
         ("how near the training came to running out", "训练曾多接近耗尽"),
         "自进程启动以来同时分配的最大字节数",
@@ -278,8 +299,9 @@ MEASURE_TEXTS: dict[str, tuple[Pair, str]] = {
     ),
     "host_memory_rss": (
         (
-            "a leak on the host: data pipeline, Python objects",
-            "主机内存泄漏：数据管道、Python 对象",
+            "a leak on the host: data pipeline, Python objects. A row every ten steps, or every "
+            "second where that is sooner",
+            "主机内存泄漏：数据管道、Python 对象。每十步一行；若一秒先到，则每秒一行",
         ),
         "训练进程在主机上的常驻字节数",
     ),

@@ -33,6 +33,9 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         snapshot_side: a map keeps that many queries and keys of the first sample.
         include, exclude: one glob or several over the paths in the model ("encoder.*").
         pad_id: id of the padding token, for attn_padding_mass.
+        causal: whether each token must attend to itself and earlier ones only, in all attention of
+            the model; True lets the rule causal-mask-leak judge attn_future_mass from the first
+            step on. None where it is not known, or differs between layers.
         max_overhead: a share of the time, as 0.02, that the monitor keeps to by measuring less
             often.
         capacity: rows kept on the device between two drains.
@@ -64,6 +67,7 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         include: Globs = "*",
         exclude: Globs = "",
         pad_id: int | None = None,
+        causal: bool | None = None,
         max_overhead: float | None = None,
         capacity: int = 64,
         keep_every: int = 0,
@@ -77,7 +81,7 @@ class TransformerMonitor(Callback):  # type: ignore[misc]
         self.flush_interval = flush_interval
         self.options = Options(
             measures, interval, snapshot_every, snapshot_side, include, exclude, pad_id,
-            max_overhead, capacity, keep_every, clip,
+            causal, max_overhead, capacity, keep_every, clip,
         )  # fmt: skip
         self.rank = rank
         self.monitor: Monitor | None = None
@@ -149,6 +153,7 @@ def attach(
     include: Globs = "*",
     exclude: Globs = "",
     pad_id: int | None = None,
+    causal: bool | None = None,
     max_overhead: float | None = None,
     capacity: int = 64,
     keep_every: int = 0,
@@ -169,7 +174,8 @@ def attach(
             are thinned there too. Under `@jit` use `monitor.jit(step)` for that.
         first_step: number of the first step, above 1 when a training goes on from a checkpoint.
         summary_dir, flush_interval, measures, interval, snapshot_every, snapshot_side, include,
-            exclude, pad_id, max_overhead, capacity, rank, mirror: as for `TransformerMonitor`.
+            exclude, pad_id, causal, max_overhead, capacity, rank, mirror: as for
+            `TransformerMonitor`.
 
     Raises:
         UsageError: an argument cannot be used; the message quotes it.
@@ -189,7 +195,7 @@ def attach(
         flush_interval=flush_interval,
         options=Options(
             measures, interval, snapshot_every, snapshot_side, include, exclude, pad_id,
-            max_overhead, capacity, keep_every, clip,
+            causal, max_overhead, capacity, keep_every, clip,
         ),
         train_cell=train_cell,
         rank=rank,

@@ -80,6 +80,7 @@ class Drain:
         self._steps = 0
         self._ends: deque[float] = deque(maxlen=planted.ring.capacity)
         self._memory = MemoryReader() if _wants("memory", planted) else None
+        self._memory_step = first_step - 1
 
     def add(self, call: Call) -> None:
         """Takes in one call of `step`."""
@@ -107,11 +108,17 @@ class Drain:
         if self.harvest.lost > lost_before:
             self._recorder.note("steps_lost", count=self.harvest.lost - lost_before)
         self._write_calls(reading.counter, wall_times)
-        if self._memory is not None and self._ends:
-            step = max(self._first_step, reading.counter - 1)
-            for tag, value in self._memory.read().items():
-                if tag in self._planted.intervals:
-                    self._recorder.write(MEASURES[tag].spec(), Rows.one(step, time.time(), value))
+        if self._ends:
+            self.take_memory(max(self._first_step, reading.counter - 1))
+
+    def take_memory(self, step: int) -> None:
+        """Writes what the memory holds now as rows of a step, once for each step."""
+        if self._memory is None or step <= self._memory_step:
+            return
+        self._memory_step = step
+        for tag, value in self._memory.read().items():
+            if tag in self._planted.intervals:
+                self._recorder.write(MEASURES[tag].spec(), Rows.one(step, time.time(), value))
 
     def _wall_times(self, counter: int) -> WallTimes:
         """Wall times of ring steps: the last finished one ended when `step` was last called."""

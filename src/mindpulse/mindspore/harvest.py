@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mindpulse.catalogue.layers import first_to_last, numbered_layers
 from mindpulse.mindspore.planting import Planted, known_measures
+from mindpulse.mindspore.planting_clipping import UNCLIPPED
 from mindpulse.mindspore.ring import Reading, Table
 from mindpulse.mindspore.sites import Columns, Piece, Site
 from mindpulse.series import Rows, SeriesSpec
@@ -41,6 +42,11 @@ class Harvest:
         self.unasked = False
         self._trains_in_training_mode = False
         self._measures = known_measures()
+        self._left: set[str] = set()
+
+    def leave(self, tags: Iterable[str]) -> None:
+        """The user writes these: a norm before clipping that one has anyway is not doubled."""
+        self._left |= {UNCLIPPED} & set(tags)
 
     def take(self, reading: Reading, wall_times: WallTimes) -> Harvested:
         """Rows of all steps that were finished since the last call."""
@@ -66,7 +72,7 @@ class Harvest:
         return [
             (spec, rows)
             for tag in self.planted.intervals
-            if tag in found
+            if tag in found and tag not in self._left
             for spec, rows in self._rows(tag, found[tag], wall_times)
         ]
 
@@ -97,13 +103,16 @@ class Harvest:
             self.last_sampled = max(self.last_sampled, int(table.steps[-1]))
 
     def _derive(self, found: dict[str, list[tuple[NDArray[np.int64], Piece]]]) -> None:
-        """Global norm and ratio of layers, from the norms of all parameters."""
+        """Global norms and ratio of layers, from the norms of all parameters."""
         parts = found.get("grad_norm_param")
         if not parts:
+            found.pop(UNCLIPPED, None)
             return
         steps, values, columns = _side_by_side(parts)
         total = np.sqrt(np.square(values).sum(axis=1, keepdims=True))
         found["grad_norm"] = [(steps, Piece("grad_norm", (), total))]
+        if UNCLIPPED in found:
+            found[UNCLIPPED] = [_together(found[UNCLIPPED], set(steps.tolist()))]
         names = [name for (name,) in columns]
         if len(numbered_layers(names)) > 1:
             ratios = first_to_last(names, values)[:, None]
@@ -146,3 +155,23 @@ def _side_by_side(
         part[np.isin(steps, own)] = piece.values
         values.append(part)
     return steps, np.concatenate(values, axis=1), columns
+
+
+def _together(
+    parts: list[tuple[NDArray[np.int64], Piece]], ended: set[int]
+) -> tuple[NDArray[np.int64], Piece]:
+    """Norm of the gradients that were clipped: for each optimizer, else for all together.
+
+    Steps that no optimizer ended are left out, as they are for the norm behind the clipping.
+    """
+    each, whole = (parts, []) if len(parts) == 1 else (parts[:-1], parts[-1:])
+    norms: dict[int, list[float]] = {}
+    for steps, piece in each:
+        for step, norm in zip(steps.tolist(), piece.values[:, 0].tolist(), strict=True):
+            norms.setdefault(step, []).append(norm)
+    for steps, piece in whole:
+        for step, norm in zip(steps.tolist(), piece.values[:, 0].tolist(), strict=True):
+            norms.setdefault(step, [norm])
+    rows = {step: float(np.hypot.reduce(norms[step])) for step in sorted(norms) if step in ended}
+    values = np.array(list(rows.values()), np.float64)[:, None]
+    return np.array(list(rows), np.int64), Piece(UNCLIPPED, (), values)

@@ -26,6 +26,7 @@ class MemoryReader:
     Args:
         stats: returns the pool's numbers under the names of `mindspore.runtime.memory_stats`, which
             is the default.
+        total: returns all bytes of the device, None where they are not known; asked once.
         largest_free: returns the bytes of the largest contiguous free piece of the pool, None while
             it is not known. MindSpore's Python interface has no such function.
         statm: where the system tells the pages of this process, see proc(5).
@@ -36,7 +37,7 @@ class MemoryReader:
     Example:
         >>> pool = {"total_reserved_memory": 1024, "total_allocated_memory": 256,
         ...         "max_allocated_memory": 512}
-        >>> found = MemoryReader(lambda: pool, largest_free=lambda: 576).read()
+        >>> found = MemoryReader(lambda: pool, total=lambda: 4096, largest_free=lambda: 576).read()
         >>> found["memory_free"], found["memory_fragmentation"]
         (768.0, 0.25)
     """
@@ -45,11 +46,14 @@ class MemoryReader:
         self,
         stats: Callable[[], Mapping[str, Any]] | None = None,
         *,
+        total: Callable[[], float | None] | None = None,
         largest_free: Callable[[], float | None] | None = None,
         statm: Path = STATM,
     ) -> None:
         self.problem = ""
         self._stats: Callable[[], Mapping[str, Any]] | None = stats or ms.runtime.memory_stats
+        self._ask_total: Callable[[], float | None] | None = total or device_bytes
+        self._total: float | None = None
         self._largest_free = largest_free
         self._statm = str(statm)
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
@@ -73,6 +77,10 @@ class MemoryReader:
         if reserved <= 0:
             return {}
         found = {"memory_reserved": reserved}
+        if self._ask_total is not None:
+            self._total, self._ask_total = self._ask_total(), None
+        if self._total is not None:
+            found["memory_total"] = float(self._total)
         if "total_allocated_memory" in stats:
             allocated = float(stats["total_allocated_memory"])
             found |= {"memory_allocated": allocated, "memory_free": reserved - allocated}

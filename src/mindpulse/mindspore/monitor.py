@@ -30,6 +30,7 @@ log = logging.getLogger("mindpulse")
 DRAIN_INTERVAL_S = 1.0
 CONTROL_INTERVAL_S = 0.2
 MAX_FAILURES = 30  # after so many a monitor takes itself out: it must not cost time for nothing
+HOST_STEPS = 10  # between two looks at the memory, where a drain does not come earlier
 EARLY_DRAINS = (2, 4, 8, 16)  # calls after which the ring is read, to see what really runs
 Item = TypeVar("Item")
 
@@ -256,6 +257,8 @@ class Monitor:
     def add_scalars(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Records numbers of one's own by tag, such as the loss of an evaluation.
 
+        Who writes `grad_norm_unclipped` has it to oneself from then on.
+
         Args:
             step: that they belong to; None for the last one that ended.
 
@@ -263,6 +266,7 @@ class Monitor:
             >>> # monitor.add_scalars({"eval_loss": 2.5})
         """
         if self._recorder is not None and not self.problem and not self._closed:
+            self._drain_all.harvest.leave(values)
             self._recorder.add_scalars(self._next_step() - 1 if step is None else step, values)
 
     def restart(self, summary_dir: str | os.PathLike[str], *, first_step: int = 1) -> None:
@@ -381,6 +385,8 @@ class Monitor:
         if overflow is not None:
             planted.ring.skip(overflow)
         self._keep_budget(step, seconds)
+        if (step - 1) % HOST_STEPS == 0:
+            self._write_host(step)
         waited = 0.0
         if self._must_drain(now):
             self._drain()
@@ -389,6 +395,13 @@ class Monitor:
         self._act()
         self._ended_at = now
         self._host_s = max(0.0, time.monotonic() - now - waited)
+
+    def _write_host(self, step: int) -> None:
+        """What the host knows of a step without asking the device."""
+        self._drain_all.take_memory(step)
+        if self._options.causal is not None and self._recorder is not None:
+            # Again and again: a rule judges a step when all of its series have come so far.
+            self._recorder.add_scalars(step, {"model_causal": float(self._options.causal)})
 
     def _choose(self) -> None:
         """Chooses the variant of the next step where no training cell does it for us."""
@@ -491,14 +504,16 @@ class Monitor:
 
     def _tell_silent_probes(self) -> None:
         assert self._planted is not None
+        sites = self._planted.sites
         if self.steps_seen:
-            silent = [site.place for site in self._planted.sites if not site.ran]
+            silent = [s.place for s in sites if not s.ran and s.place.kind != "clip"]
             self._tell_silent(silent, "planted, but the step never came by here")
+            self.probes.clips(any(s.ran for s in sites if s.place.kind == "clip"))
         for place in self.probes:
             if place.state == "failed" and id(place) not in self._told:
                 self._told.add(id(place))
                 self._note_probe(place)
-        self.probes.ran([site.place for site in self._planted.sites if site.ran])
+        self.probes.ran([site.place for site in sites if site.ran])
 
     def _tell_silent(self, places: Iterable[Any], reason: str) -> None:
         for place in places:

@@ -14,6 +14,7 @@ from mindpulse.errors import PlantError, UsageError
 from mindpulse.mindspore.acting.clip import find_limits
 from mindpulse.mindspore.guard import Guard
 from mindpulse.mindspore.learning_rate import LearningRate, find_learning_rates
+from mindpulse.mindspore.planting_clipping import plant_clipping
 from mindpulse.mindspore.planting_forward import plant_forward
 from mindpulse.mindspore.planting_optimizer import plant_optimizers
 from mindpulse.mindspore.probes.train_cell import loss_scale_probe, scales_loss
@@ -42,6 +43,7 @@ class Options:
     include: Globs = "*"
     exclude: Globs = ""
     pad_id: int | None = None
+    causal: bool | None = None
     max_overhead: float | None = None
     capacity: int = 64
     keep_every: int = 0
@@ -55,6 +57,8 @@ class Options:
                 raise UsageError(f"{name}={value!r}: use a whole number from {least} up")
         if self.pad_id is not None and not isinstance(self.pad_id, int):
             raise UsageError(f"pad_id={self.pad_id!r}: use the id of the padding token, or None")
+        if self.causal not in (None, True, False):
+            raise UsageError(f"causal={self.causal!r}: use True, False, or None for not told")
         if self.max_overhead is not None:
             Budget(self.max_overhead)
         find_limits((), self.clip)
@@ -157,6 +161,7 @@ def plant_all(
     plant_forward(planting, net, train_cell)
     rate = find_learning_rates(optimizers)
     plant_optimizers(planting, optimizers, rate)
+    plant_clipping(planting, net, optimizers, train_cell)
     slots = {site.slot.name: _tags(site) for site in planting.sites}
     density = Density(slots, planting.intervals)
     for site in planting.sites:

@@ -10,6 +10,7 @@ from mindspore import ParameterTuple
 
 from mindpulse.errors import PlantError
 from mindpulse.mindspore.learning_rate import LearningRate
+from mindpulse.mindspore.planting_clipping import UNCLIPPED
 from mindpulse.mindspore.planting_forward import own_measures, safe
 from mindpulse.mindspore.probes import optimizer as probes
 from mindpulse.mindspore.probes.optimizer import OptimizerTap, Part
@@ -56,7 +57,9 @@ def _plant(
     build = _Builder(planting, place, number, names)
     parameters = ParameterTuple(list(optimizer.parameters))
     shapes = [tuple(parameter.shape) for parameter in parameters]
-    cheap = [tag for tag in (*_NORMS, "learning_rate") if tag in planting.intervals]
+    # The norm before clipping has a row for the steps that the optimizer has one for.
+    wanted = (*_NORMS, UNCLIPPED, "learning_rate")
+    cheap = [tag for tag in wanted if tag in planting.intervals]
     if cheap:
         groups = [Group(tag, 0, 0) for tag in cheap]
         build.add(

@@ -133,6 +133,15 @@ def decode_gradients(names: Sequence[str], rates: int) -> Decode:
     return decode
 
 
+def decode_total(tag: str) -> Decode:
+    """For a half square: one norm."""
+
+    def decode(table: Table) -> list[Piece]:
+        return [Piece(tag, (), roots(table.values))]
+
+    return decode
+
+
 def decode_norms(names: Sequence[str], tags: Sequence[str]) -> Decode:
     """For half squares: one norm for each parameter and tag, tag after tag."""
     columns = tuple((name,) for name in names)

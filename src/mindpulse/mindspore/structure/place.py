@@ -15,7 +15,7 @@ class Place:
     Attributes:
         path: the name of the cell, primitive or function from the root, as MindSpore counts it.
         kind: "attention", "norm", "ffn", "logits", "router", "embedding"; "optimizer",
-            "learning_rate" and "loss" are not places of the model.
+            "learning_rate", "clip" and "loss" are not places of the model.
         cell: the cell that the probe is planted on; None when nothing can be planted.
         state: "planted", "skipped" or "never ran".
         reason: why it is skipped, or what is measured.
