@@ -16,7 +16,7 @@ BENCHMARKS = training_thread overhead read events export compare report rules wa
 
 FAULTS = build/faults
 
-.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability bench-faults bench-rules fuzz venv clean
+.PHONY: help demo test test-fast test-models lint format bench bench-quick bench-durability bench-faults bench-rules calibrate fuzz venv clean
 
 help:
 	@echo "make demo       train a small BERT under MindPulse and show its health report"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench      all benchmarks                  make bench-quick  each within a minute"
 	@echo "make bench-durability  500 kills, 200 power losses, a million rows under three readers"
 	@echo "make bench-rules  how good the rules are on recorded faults: ARGS=\"--part tune\", --explain RUN"
+	@echo "make calibrate  fits the health score to recorded faults: ARGS=\"RECORDINGS --write\""
 	@echo "make bench-faults  records the fault benchmark, hours; goes on where it was interrupted"
 	@echo "make fuzz       fuzzes every reader, SECONDS=60 each"
 
@@ -70,6 +71,9 @@ bench-durability: venv
 
 bench-rules: venv
 	@$(BIN)/python -m benchmarks.faults.bench_rules $(ARGS)
+
+calibrate: venv
+	@$(BIN)/python -m benchmarks.faults.calibrate $(ARGS)
 
 bench-faults: venv
 	@$(BIN)/python -m benchmarks.faults.record $(FAULTS) --jobs 2 $(ARGS)

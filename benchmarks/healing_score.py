@@ -42,7 +42,7 @@ class Healing:
 
     Attributes:
         saved: share of the steps to the target that acting saves, the median over seeds; 1.0 where
-            a run got there with it and not without.
+            a run got there, or ended with a loss at all, with it and not without.
         reached: runs that got there, (without, with).
     """
 
@@ -107,8 +107,8 @@ def healing(trials: Sequence[Trial], target: float, steps: int) -> list[Healing]
     """
     found = []
     for case, pairs in _pairs(trials, fault=True).items():
-        without = [steps_to(off.losses, target) for off, _ in pairs]
-        with_it = [steps_to(on.losses, target) for _, on in pairs]
+        without = [_steps(off, target) for off, _ in pairs]
+        with_it = [_steps(on, target) for _, on in pairs]
         counts: dict[str, int] = defaultdict(int)
         for _, on in pairs:
             for verb in on.actions:
@@ -117,7 +117,7 @@ def healing(trials: Sequence[Trial], target: float, steps: int) -> list[Healing]
             Healing(
                 case,
                 len(pairs),
-                median(_saved(a, b, steps) for a, b in zip(without, with_it, strict=True)),
+                median(_saved(off, on, target, steps) for off, on in pairs),
                 (_reached(without), _reached(with_it)),
                 (median(_or(without, steps)), median(_or(with_it, steps))),
                 (_middle(off.final_loss for off, _ in pairs),
@@ -128,7 +128,15 @@ def healing(trials: Sequence[Trial], target: float, steps: int) -> list[Healing]
     return found
 
 
-def _saved(without: int | None, with_it: int | None, steps: int) -> float:
+def _steps(trial: Trial, target: float) -> int | None:
+    """Steps to the target; None for a run that ended without a loss, whatever it had before."""
+    return steps_to(trial.losses, target) if math.isfinite(trial.final_loss) else None
+
+
+def _saved(off: Trial, on: Trial, target: float, steps: int) -> float:
+    if math.isfinite(on.final_loss) > math.isfinite(off.final_loss):
+        return 1.0
+    without, with_it = _steps(off, target), _steps(on, target)
     if without is None and with_it is not None:
         return 1.0
     if with_it is None:

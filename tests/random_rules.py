@@ -82,6 +82,7 @@ def _numbers(condition: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             st.builds("{}({})".format, st.sampled_from(list(LAYER_FUNCTIONS)), inner),
             st.builds("share_columns({})".format, condition),
             st.builds("when({}, {})".format, condition, inner),
+            st.builds("known({}, {})".format, inner, inner),
         )
 
     return st.recursive(leaf, larger, max_leaves=4)

@@ -255,11 +255,20 @@ def test_report_writes_by_ending_and_prints_to_a_pipe(run: Path, tmp_path: Path)
 
 def test_report_fails_under(run: Path, tmp_path: Path) -> None:
     bad = write_run(tmp_path / "bad", fault="lr-explosion", snapshots=False)
-    assert call("report", run, "--fail-under", "90").exit_code == 0
-    result = call("report", bad, "--fail-under", "90")
+    assert call("report", run, "--fail-under", "50").exit_code == 0
+    result = call("report", bad, "--fail-under", "50")
     assert result.exit_code == 1
-    assert "below 90" in result.stderr
+    assert "below 50" in result.stderr
+    assert "no finding" not in result.stderr
     assert call("report", bad).exit_code == 0
+
+
+def test_a_limit_that_no_run_reaches_is_said_to_be_one(run: Path) -> None:
+    told = json.loads(call("report", run, "--json").stdout)["score"]
+    assert told["value"] == told["at_best"] < 100
+    result = call("report", run, "--fail-under", "100")
+    assert result.exit_code == 1
+    assert f"with these signals and no finding it would be {told['at_best']:.0f}" in result.stderr
 
 
 def test_an_unknown_score_is_not_above_a_limit(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from mindpulse.demo.require import check_packages
 from mindpulse.demo.watching import Watcher
 from mindpulse.errors import UsageError
 from mindpulse.recorder import Recorder
+from mindpulse.report.words import Words
 
 
 class Terminal(io.StringIO):
@@ -149,7 +150,8 @@ def test_the_end_tells_loss_reference_score_and_paths(run_folder: Path) -> None:
     said = "\n".join(summary(outcome, "mindpulse", "mindpulse demo bert --fault nan-batch"))
     assert "loss: 4.000 nats" in said
     assert "unigram entropy of the text: 4.500 nats; the loss is 0.500 nats below it" in said
-    assert re.search(r"health score: \d+ of 100 \(not calibrated yet\)", said)
+    note = Words("en").score_note(outcome.data.health)
+    assert re.search(rf"health score: \d+ of 100 \({note}\)", said)
     assert "critical: nonfinite since step 30, still on" in said
     assert str(run_folder / "report.html") in said
     assert "mindpulse demo bert --fault nan-batch --act" in said

@@ -320,8 +320,7 @@ def begun(folder: Path, recipe: str) -> list[tuple[int, str, tuple[int, ...], in
 
 def test_the_made_up_faults_are_found_where_they_are(recordings: Path) -> None:
     assert begun(recordings, "gradient-jump") == [
-        (LABEL, "gradient", (), 0),
-        (LABEL + 1, "gradient", (), 1),  # the median of three
+        (LABEL, "gradient", (), 0),  # the spike that its group sees a step later is not told
     ]
     assert begun(recordings, "nan-loss") == [(LABEL, "numerics", (), 0)]
     # Twenty rows of zeros are wanted.
@@ -344,7 +343,9 @@ def test_a_replay_tells_what_the_watcher_told(
     judge = Judge(rules, every_step=True)
     step_by_step = judge.feed(chunks) + judge.finish()
     assert len(replayed) > 0
-    assert sorted(map(repr, replayed)) == sorted(map(repr, live)) == sorted(map(repr, step_by_step))
+    assert sorted(map(repr, replayed)) == sorted(map(repr, step_by_step))
+    told = [event for event in replayed if event.delivered]  # the others are kept, not told
+    assert sorted(map(repr, told)) == sorted(map(repr, live))
 
 
 def test_restarts_and_ranks_are_heard(tmp_path: Path) -> None:
@@ -427,7 +428,7 @@ def test_the_tool_explains_a_run(recordings: Path) -> None:
     told = bench("--recordings", recordings, "--explain", name, *words)
     assert "[warning] frozen-weights" in told
     assert re.search(r"frozen-weights \(warning\): held at 111 of 120 steps from 130 on", told)
-    assert re.search(r"\| max\(grad_norm_param\[10\]\) \| +0.\d+\.\.\S+ \| +0\.\.", told)
+    assert re.search(r"\| max\(grad_norm_param\[10\]\) +\| +0.\d+\.\.\S+ \| +0\.\.", told)
     assert re.search(r"\| says +\| +quiet \| +fired \|", told)
     assert re.search(r"\| attn_entropy +\| \(0.\d+..0.\d+\) \|", told)  # a row of an earlier step
 

@@ -42,7 +42,8 @@ def test_a_finished_run_where_none_finished_and_one_that_is_quicker() -> None:
     trials = [
         trial("exploded", 0, False, stuck, 5.0), trial("exploded", 0, True, FALLING, 1.0),
         trial("slow", 0, False, FALLING, 1.0), trial("slow", 0, True, quick, 1.0),
-        trial("hopeless", 0, False, stuck, math.nan), trial("hopeless", 0, True, stuck, 5.0),
+        trial("hopeless", 0, False, stuck, 5.0), trial("hopeless", 0, True, stuck, 5.0),
+        trial("finished", 0, False, FALLING, math.nan), trial("finished", 0, True, stuck, 5.0),
         trial("worse", 0, False, FALLING, 1.0), trial("worse", 0, True, stuck, 5.0),
     ]  # fmt: skip
     found = {each.case: each for each in healing(trials, 2.0, STEPS)}
@@ -52,7 +53,8 @@ def test_a_finished_run_where_none_finished_and_one_that_is_quicker() -> None:
     assert found["slow"].saved == pytest.approx(1 - found["slow"].steps[1] / found["slow"].steps[0])
     assert 0.4 < found["slow"].saved < 0.5
     assert found["hopeless"].saved == 0.0
-    assert found["hopeless"].final_losses == (math.inf, 5.0)
+    assert found["finished"].final_losses == (math.inf, 5.0)
+    assert (found["finished"].saved, found["finished"].reached) == (1.0, (0, 0))
     assert found["worse"].saved < 0
 
 

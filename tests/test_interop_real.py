@@ -399,7 +399,7 @@ def test_a_plateau_at_the_level_of_chance_is_a_concern(run: str) -> None:
 def test_a_training_that_learns_is_none(name: str) -> None:
     health = judged(name)
     assert health.parts["loss"].concern is None
-    assert health.score == 100
+    assert health.score == health.at_best
 
 
 def test_a_divergence_is_one() -> None:

@@ -341,7 +341,8 @@ def test_html_needs_nothing_from_outside(exploded: ReportData) -> None:
 def test_html_says_what_where_since_when_and_what_to_do(exploded: ReportData) -> None:
     page = write_html(exploded, Words("en"), 0.0, "0.1.0")
     screen = page[page.index('id="findings"') :].split("</section>")[0]
-    for wanted in ("gradient norm is above 50", "step 180", "What to do", "not calibrated yet"):
+    note = Words("en").score_note(exploded.health)
+    for wanted in ("gradient norm is above 50", "step 180", "What to do", note):
         assert wanted in screen
 
 

@@ -56,8 +56,18 @@ def test_one_that_comes_back_is_over() -> None:
     tables[1][50:70] += 1.0
     assert brief(fed("grad_norm_param", tables)) == [
         ("ranks-out-of-step", "firing", 1, 53),
-        ("ranks-out-of-step", "resolved", 1, 73),
+        ("ranks-out-of-step", "resolved", 1, 90),
     ]
+
+
+def test_an_all_reduce_that_fails_now_and_then_is_told_at_the_third_time() -> None:
+    tables = [norms(300) for _ in range(2)]
+    tables[1][[60, 90, 130], 0] *= 1.01
+    (event,) = fed("grad_norm_param", tables[:2])[:1]
+    assert (event.step, event.since_step, event.rank) == (131, 61, 1)
+    tables = [norms(400) for _ in range(2)]
+    tables[1][[60, 130, 200], 0] *= 1.01  # far apart: each is forgotten before the next
+    assert fed("grad_norm_param", tables) == []
 
 
 def test_of_two_ranks_the_second_is_named() -> None:

@@ -1,7 +1,7 @@
 """How good the rules are on recorded faults, beside the rules of others on the same recordings.
 
     python -m benchmarks.faults.bench_rules [--part tune|test|all] [--recordings DIR]
-        [--only GLOB] [--rules FILE] [--why] [--json FILE]
+        [--only GLOB] [--rules FILE] [--why] [--json FILE] [--page]
     python -m benchmarks.faults.bench_rules --explain RUN [--rule NAME] [--at STEP...]
         [--series TAG...]
 
@@ -26,7 +26,8 @@ from benchmarks.faults import listings, tables
 from benchmarks.faults.alarms import Case
 from benchmarks.faults.baselines import BASELINES
 from benchmarks.faults.explain import explain
-from benchmarks.faults.index import SPLITS, RecordedRun, open_recordings, read_index
+from benchmarks.faults.index import FAULTY, SPLITS, RecordedRun, open_recordings, read_index
+from benchmarks.faults.page import filled
 from benchmarks.faults.replay import MOST_PROCESSES, OURS, Heard, listen_to_all, read_chunks
 from benchmarks.faults.scores import Scores, score
 from benchmarks.faults.why import RuleStory, stories, whole_window
@@ -36,6 +37,8 @@ from mindpulse.rules.nearest import nearest
 from mindpulse.rules.rule import Rule
 
 ROUNDS, QUICK_ROUNDS = 1000, 100
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fault-scores.md"
+MARK = "<!-- {name}: written by `make bench-rules ARGS=--page` -->"
 
 
 def options() -> argparse.ArgumentParser:
@@ -53,6 +56,7 @@ def options() -> argparse.ArgumentParser:
     found.add_argument("--at", type=int, nargs="+", default=(), metavar="STEP", help="at these")
     found.add_argument("--series", nargs="+", default=(), metavar="TAG", help="these series too")
     found.add_argument("--only-ours", action="store_true", help="leave the rules of others out")
+    found.add_argument("--page", action="store_true", help=f"write the results into {PAGE.name}")
     found.add_argument("--processes", type=int, default=MOST_PROCESSES, help="[default: 2]")
     return found
 
@@ -116,6 +120,24 @@ def report(
         print(body if isinstance(body, str) else "\n".join(body) or "none")
 
 
+def results(heard: Sequence[Heard], scored: Mapping[str, Scores], summary: str) -> str:
+    """The section of the page: what was measured, without the details of single runs."""
+    cases = cases_by_detector(heard)[OURS]
+    missed = [case for case in cases if case.run.verdict == FAULTY and not case.detections]
+    names = ", ".join(f"`{case.run.id}`" for case in missed) or "none"
+    sections = {
+        "All detectors": tables.detectors(scored),
+        "Ours, with intervals": tables.with_intervals(scored[OURS]),
+        "Targets": tables.target_table(tables.targets(scored, OURS)),
+        "Faults": tables.kinds(cases),
+        "Healthy runs": tables.healthy_kinds(cases),
+        "Categories": listings.confusion(cases),
+        "Missed": names,
+    }
+    parts = [f"### {title}\n\n{body}" for title, body in sections.items()]
+    return "\n\n".join([summary, *parts])
+
+
 def figures(heard: Sequence[Heard], scored: Mapping[str, Scores], part: str) -> dict[str, Any]:
     """All figures for `--json`; what is not finite is null."""
     cases = cases_by_detector(heard)
@@ -167,15 +189,18 @@ def run(arguments: argparse.Namespace) -> None:
     rounds = QUICK_ROUNDS if arguments.quick else ROUNDS
     scored = {name: score(cases, rounds) for name, cases in cases_by_detector(heard).items()}
     found = scored[OURS]
-    print(
+    summary = (
         f"{len(runs)} runs of the part {arguments.part!r}: {found.faulty} faulty, {found.healthy} "
-        f"healthy, {found.relabelled.runs} relabelled; {found.false_alarms.total} healthy steps; "
-        f"judged in {time.perf_counter() - begin:.0f} s"
+        f"healthy, {found.relabelled.runs} relabelled; {found.false_alarms.total} healthy steps"
     )
+    print(f"{summary}; judged in {time.perf_counter() - begin:.0f} s")
     if arguments.detector not in scored:
         raise UsageError(f"--detector {arguments.detector!r} and --only-ours: choose one of them")
     why_from = folder if arguments.why or part == "tune" else None
     report(heard, scored, rules, arguments.detector, why_from)
+    if arguments.page:
+        page = PAGE.read_text("utf-8")
+        PAGE.write_text(filled(page, "results", results(heard, scored, f"{summary}."), MARK))
     common.finish("bench_rules", figures(heard, scored, arguments.part), arguments.json)
 
 

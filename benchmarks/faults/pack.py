@@ -2,7 +2,8 @@
 
 One archive per variant, `recordings/VARIANT.tar.xz`. It holds `index.jsonl` and, for each run, a
 JSON header line and the values as float32. What is lost on the way: `DROPPED` series; the last 13
-of 24 bits of what has a value per parameter, head, cell or expert (a relative error below 2^-11);
+of 24 bits of what has a value per parameter, head, cell or expert (a relative error below 2^-11),
+except in runs of several ranks;
 wall times other than those of the ends of steps; notes other than where an attempt begins.
 
     python -m benchmarks.faults.pack pack build/faults benchmarks/faults/recordings
@@ -60,7 +61,7 @@ def encode_run(run: Run) -> bytes:
             )  # fmt: skip
             payload += [steps.astype("<i4").tobytes(), times.astype("<f8").tobytes()]
             for series in found:
-                payload += [series.steps.astype("<i4").tobytes(), _shuffled(series)]
+                payload += [series.steps.astype("<i4").tobytes(), _shuffled(series, len(run.ranks))]
     head = json.dumps({"tags": run.run_tags, "parts": parts}, separators=(",", ":")).encode()
     return head + b"\n" + b"".join(payload)
 
@@ -115,10 +116,10 @@ def _describe(series: Series) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shuffled(series: Series) -> bytes:
+def _shuffled(series: Series, ranks: int) -> bytes:
     """float32 values, all first bytes, then all second ones, and so on: that packs better."""
     values = np.ascontiguousarray(series.rows.values, "<f4")
-    if values.shape[1] > 1:
+    if values.shape[1] > 1 and ranks == 1:  # ranks are compared digit by digit
         values = rounded(values)
     return values.view(np.uint8).reshape(-1, 4).T.tobytes()
 

@@ -21,13 +21,16 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "fault-benchmark.md"
 MARK = "<!-- {name}: written by `python -m benchmarks.faults.page` -->"
 
 
-def filled(page: str, name: str, content: str) -> str:
+def filled(page: str, name: str, content: str, mark: str = MARK) -> str:
     """The page with new content between the two marks of a name.
+
+    Args:
+        mark: of the command that writes it, with {name}.
 
     Raises:
         ValueError: the page does not have the mark twice.
     """
-    mark = MARK.format(name=name)
+    mark = mark.format(name=name)
     pieces = page.split(mark)
     if len(pieces) != 3:
         raise ValueError(f"{mark!r} stands {len(pieces) - 1} times in the page, wanted twice")

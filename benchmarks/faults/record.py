@@ -165,8 +165,13 @@ def work(jobs: Sequence[Job], root: Path, steps: int | None) -> None:
 
 
 def run_units(todo: list[list[Job]], root: Path, jobs: int, steps: int | None) -> Iterator[int]:
-    """Runs units in processes of their own, `jobs` at a time; yields their exit codes."""
-    running: list[subprocess.Popen[bytes]] = []
+    """Runs units in processes of their own, `jobs` at a time; yields their exit codes.
+
+    Each has a core to itself: the runtime's threads wait by spinning, so that two processes which
+    share two cores take twice as long.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    running: dict[subprocess.Popen[bytes], int] = {}
     with tempfile.TemporaryDirectory() as folder:
         while todo or running:
             while todo and len(running) < jobs:
@@ -176,12 +181,15 @@ def run_units(todo: list[list[Job]], root: Path, jobs: int, steps: int | None) -
                 command = [sys.executable, "-m", "benchmarks.faults.record", str(root)]
                 command += ["--unit", str(path), *(["--steps", str(steps)] if steps else [])]
                 environment = {**ONE_CORE, **os.environ}
-                running.append(subprocess.Popen(command, cwd=ROOT, env=environment))
+                place = next(n for n in range(jobs) if n not in running.values())
+                process = subprocess.Popen(command, cwd=ROOT, env=environment)
+                os.sched_setaffinity(process.pid, {cores[place % len(cores)]})
+                running[process] = place
             done = next((process for process in running if process.poll() is not None), None)
             if done is None:
                 time.sleep(0.2)
                 continue
-            running.remove(done)
+            del running[done]
             yield done.returncode
 
 

@@ -25,8 +25,8 @@ from mindpulse.mindspore import Monitor, attach
 
 EVALUATION_BATCHES, FINAL_BATCHES = 4, 16
 HALF_SCALE = 4096.0  # loss scale of the half-precision variant
-# Two monitors on one graph: the forward probes of the first one do not run (docs).
-RANK_MEASURES = ("loss", "gradient", "weight", "optimizer", "memory")
+# Of two networks in one graph, values from within one of them cannot be taken (docs).
+RANK_MEASURES = ("loss", "gradient", "weight_norm", "memory")
 WARM_STEPS = 12  # of the run that is thrown away: it compiles everything
 
 
@@ -84,6 +84,7 @@ class Training:
             measures=RANK_MEASURES if several else "all",
             snapshot_every=0,
             pad_id=PAD if self.variant.kind == "encoder" else None,
+            causal=self.variant.kind == "decoder",
             train_cell=None if several else self.cell,
             rank=rank,
         )

@@ -12,8 +12,12 @@ import pytest
 from mindspore import Tensor, nn
 
 from mindpulse import open_run
+from mindpulse.alerts import AlertEvent
 from mindpulse.catalogue import attention as reference
+from mindpulse.errors import UsageError
 from mindpulse.mindspore import attach
+from mindpulse.rules.load import load_rules
+from mindpulse.watcher import watch
 from nets import HEADS, LENGTH, MODES, batches, make_training, weights
 
 STEPS = 5
@@ -319,3 +323,38 @@ def test_nonfinite_is_recorded_and_the_next_value_is_right(tmp_path: Path) -> No
     run = open_run(tmp_path / "run")
     assert np.isfinite(run.series("train_loss").values).tolist() == [True, False, True]
     assert np.isfinite(run.series("grad_norm").values).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("causal", "told"), [(True, ["causal-mask-leak"]), (False, []), (None, [])]
+)
+def test_what_the_model_was_declared_to_be_is_a_row_that_rules_judge_by(
+    causal: bool | None, told: list[str], tmp_path: Path
+) -> None:
+    watched_run("pynative", tmp_path, 2, measures="all", causal=causal)  # nothing hides the future
+    run = open_run(tmp_path)
+    assert run.series("attn_future_mass").values.min() > 0.1
+    if causal is None:
+        assert "model_causal" not in run.tags
+    else:
+        row = run.series("model_causal")
+        assert (row.steps.tolist(), row.values.tolist()) == ([1], [float(causal)])
+    alerts = [e for e in watch(tmp_path, load_rules(), once=True) if isinstance(e, AlertEvent)]
+    assert [alert.rule for alert in alerts if alert.part == "attention"] == told
+
+
+def test_causal_is_true_false_or_none(tmp_path: Path) -> None:
+    training = make_training("pynative")
+    with pytest.raises(UsageError, match="causal='yes': use True, False, or None for not told"):
+        attach(training.net, training.optimizer, summary_dir=tmp_path, causal="yes")
+
+
+@pytest.mark.parametrize("interval_s", [1.0, 1e9])
+def test_memory_is_read_every_ten_steps_however_fast_they_are(
+    interval_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindpulse.mindspore.monitor.DRAIN_INTERVAL_S", interval_s)
+    watched_run("pynative", tmp_path, 32)
+    steps = open_run(tmp_path).series("host_memory_rss").steps
+    assert {11, 21, 31} <= set(steps.tolist())
+    assert (np.diff(steps) > 0).all()

@@ -118,7 +118,8 @@ def _say_result(data: ReportData, words: Words, target: Path, as_json: bool) -> 
         return
     verdict, value = judge(data), data.health.score
     number = words.say("score.unknown") if value is None else f"{value:.0f}"
-    note = "" if data.health.calibrated else f" ({words.say('score.uncalibrated')})"
+    beside = words.score_note(data.health)
+    note = f" ({beside})" if beside else ""
     click.echo(
         f"{words.say('verdict.' + verdict.state)}. {words.say('score.title')}: {number}{note}"
     )
@@ -128,7 +129,8 @@ def _say_result(data: ReportData, words: Words, target: Path, as_json: bool) -> 
 
 
 def _failure(data: ReportData, limit: float) -> str:
-    value = data.health.score
-    if value is None:
+    value, best = data.health.score, data.health.at_best
+    if value is None or best is None:
         return f"mindpulse: the health score is unknown, and --fail-under {limit:g} asks for one"
-    return f"mindpulse: the health score {value:.0f} is below {limit:g}"
+    hint = f"; with these signals and no finding it would be {best:.0f}" if best < limit else ""
+    return f"mindpulse: the health score {value:.0f} is below {limit:g}{hint}"

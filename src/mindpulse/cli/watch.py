@@ -17,11 +17,11 @@ from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import print_json
 from mindpulse.cli.receivers import deliver_option, delivering
-from mindpulse.cli.replaying import replay_run
 from mindpulse.control.schema import VERBS
 from mindpulse.deliver.file import event_object
 from mindpulse.deliver.terminal import Terminal
 from mindpulse.errors import UsageError
+from mindpulse.health import replay as replayed
 from mindpulse.interop import open_run
 from mindpulse.rules.load import check_rules, load_rules
 from mindpulse.rules.rule import Rule
@@ -124,7 +124,7 @@ def _replay(
         _warn_of_unknown_series(place, rules)
         if journal and not is_run(place):
             raise UsageError(f"{place}: --journal writes into run folders only; import it first")
-        told = replay_run(run, rules)
+        told = replayed(run, rules)
         for event in Journal(place, rules).add(told) if journal else told:
             grave = grave or _is_grave(event)
             if event.delivered:

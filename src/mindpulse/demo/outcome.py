@@ -86,6 +86,7 @@ def as_object(outcome: Outcome) -> dict[str, Any]:
         "figures": trained.figures,
         "fault": {"name": trained.fault, "step": trained.fault_step} if trained.fault else None,
         "score": data.health.score,
+        "score_at_best": data.health.at_best,
         "score_calibrated": data.health.calibrated,
         "findings": [
             {"rule": alert.rule, "severity": alert.severity, "since_step": alert.since_step}
@@ -113,8 +114,8 @@ def summary(outcome: Outcome, program: str, again: str) -> Iterator[str]:
     yield f"  {len(trained.losses)} of {trained.steps} steps in {trained.duration_s:.0f} s"
     yield from _losses(trained)
     score = "unknown" if data.health.score is None else f"{data.health.score:.0f} of 100"
-    note = "" if data.health.calibrated else " (not calibrated yet)"
-    yield f"  health score: {score}{note}"
+    note = Words("en").score_note(data.health)
+    yield f"  health score: {score}" + (f" ({note})" if note else "")
     if trained.fault:
         yield f"  fault put in: {trained.fault} at step {trained.fault_step}"
     yield from _alerts(outcome)

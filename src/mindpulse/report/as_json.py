@@ -56,7 +56,13 @@ def _score(health: Health, words: Words) -> dict[str, Any]:
         }
         for name, part in health.parts.items()
     ]
-    return {"value": health.score, "calibrated": health.calibrated, "parts": parts}
+    return {
+        "value": health.score,
+        "at_best": health.at_best,
+        "calibrated": health.calibrated,
+        "meaning": words.score_meaning(health),
+        "parts": parts,
+    }
 
 
 def _alert(alert: Alert, words: Words) -> dict[str, Any]:

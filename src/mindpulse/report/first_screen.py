@@ -69,7 +69,8 @@ def ring(data: ReportData, words: Words) -> Html:
         number = tag("b", say("score.unknown"), class_="word")
     else:
         number = tag("b", f"{value:.0f}", tag("small", say("score.of")))
-    note = Html("") if data.health.calibrated else join(" · ", say("score.uncalibrated"))
+    beside = words.score_note(data.health)
+    note = join(" · ", beside) if beside else Html("")
     label = tag("small", say("score.title"), note)
     return tag("div", tag("div", dial, number, class_="dial"), label, class_="ring")
 

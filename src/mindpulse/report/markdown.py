@@ -43,7 +43,8 @@ def _headline(verdict: Verdict, data: ReportData, words: Words) -> str:
     say, value = words.say, data.health.score
     first, last = data.steps or (0, 0)
     number = say("score.unknown") if value is None else f"{value:.0f} / 100"
-    note = "" if data.health.calibrated else f" ({say('score.uncalibrated')})"
+    beside = words.score_note(data.health)
+    note = f" ({beside})" if beside else ""
     text = say(
         f"verdict.{verdict.state}.text",
         first=format_number(first),
@@ -136,8 +137,8 @@ def _score(data: ReportData, words: Words) -> str:
         return ""
     head = [words.say("score.title"), "", words.say("column.reason")]
     rows = [_part(name, part, words) for name, part in data.health.parts.items()]
-    note = "" if data.health.calibrated else f"\n\n{words.say('score.caption')}"
-    return f"## {words.say('score.title')}{note}\n\n{_table(head, rows)}"
+    meaning = words.score_meaning(data.health)
+    return f"## {words.say('score.title')}\n\n{meaning}\n\n{_table(head, rows)}"
 
 
 def _part(name: str, part: Part, words: Words) -> list[str]:

@@ -61,11 +61,7 @@ def _head(names: tuple[str, ...], words: Words) -> list[str]:
 def score(data: ReportData, words: Words) -> Html:
     """The parts of the health score as bars with their reasons."""
     parts = [_part(name, part, words) for name, part in data.health.parts.items()]
-    caption = (
-        Html("")
-        if data.health.calibrated
-        else tag("p", words.say("score.caption"), class_="caption")
-    )
+    caption = tag("p", words.score_meaning(data.health), class_="caption")
     body = tag("div", caption, tag("ul", *parts, class_="parts"), class_="card")
     return tag("section", tag("h2", words.say("score.title")), body, id="score")
 

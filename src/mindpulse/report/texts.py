@@ -217,11 +217,24 @@ TEXTS: dict[str, tuple[str, str]] = {
     "score.title": ("Health score", "健康分"),
     "score.of": ("of 100", "满分 100"),
     "score.unknown": ("unknown", "未知"),
-    "score.uncalibrated": ("not calibrated yet", "尚未校准"),
+    "score.at_best": ("{best} without findings", "无发现时为 {best}"),
+    "score.uncalibrated": ("not measured with these rules", "未按这些规则测定"),
+    "score.meaning": (
+        "100 x the probability that a run with such findings is healthy, measured on {runs} "
+        "recorded runs; before anything is seen, {prior} % of runs are taken to be healthy. With "
+        "the signals of this run and no finding it would be {best}: not every fault is found. The "
+        "number of a part is 100 without findings; with some it is how likely health is with these "
+        "alone, in percent of what it is without. A part without a signal is unknown and changes "
+        "nothing.",
+        "健康分 = 100 × 有这些发现的训练健康的概率，由 {runs} 次已记录的训练测定；"
+        "在看到任何数据之前，假定 {prior}% 的训练是健康的。以本次训练已有的信号，若无任何发现，"
+        "该分为 {best}，因为并非每个故障都能被发现。各部分无发现时为 100；有发现时，"
+        "为仅有这些发现时健康的概率与无发现时之比（百分数）。没有信号的部分为未知，不影响总分。",
+    ),
     "score.caption": (
-        "The score is not calibrated yet: it orders runs, but 90 does not mean a 90 % chance of "
-        "health. A part without a signal is unknown, not healthy.",
-        "健康分尚未校准：可用于排序，但 90 分不等于 90% 的健康概率。"
+        "The score was measured with the rules that ship. With other rules it orders runs, but 90 "
+        "does not mean a 90 % chance of health. A part without a signal is unknown, not healthy.",
+        "健康分是用自带规则测定的；使用其他规则时可用于排序，但 90 分不等于 90% 的健康概率。"
         "没有信号的部分为未知，不等于健康。",
     ),
     "part.attention": ("Attention", "注意力"),

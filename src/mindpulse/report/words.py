@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mindpulse.health import Reason
+from mindpulse.health import Health, Reason, load_fit
 from mindpulse.messages import rule_text, text
 from mindpulse.report.data import Alert
 from mindpulse.report.texts import PREFIX, TEXTS, register
@@ -50,6 +50,21 @@ class Words:
     def sentence(self, reason: Reason) -> str:
         """A reason of the health score as a sentence."""
         return _capital(reason.text(self.lang)) + self.say("full_stop")
+
+    def score_note(self, health: Health) -> str:
+        """What has to stand beside the number of the score; "" where there is no number."""
+        if health.score is None or health.at_best is None:
+            return ""
+        if not health.calibrated:
+            return self.say("score.uncalibrated")
+        return self.say("score.at_best", best=f"{health.at_best:.0f}")
+
+    def score_meaning(self, health: Health) -> str:
+        """What the number of the score means."""
+        if not health.calibrated or health.at_best is None:
+            return self.say("score.caption")
+        fit, best = load_fit(), f"{health.at_best:.0f}"
+        return self.say("score.meaning", runs=fit.runs, prior=f"{100 * fit.prior:g}", best=best)
 
     def causes(self, rule: str) -> list[str]:
         """Likely causes; [] for a rule that does not ship."""

@@ -240,6 +240,11 @@ class _Compiler(References):
             raise self.error("age() wants the name of a measured series", series)
         return nodes.age(self.reference(series, 0, 1, 1).tag, ast.unparse(tree))
 
+    def known(self, tree: ast.Call) -> Node:
+        self.arity(tree, "known", 2)
+        first, second = (self.number(argument) for argument in tree.args)
+        return nodes.known(first, second)
+
     def when(self, tree: ast.Call) -> Node:
         self.arity(tree, "when", 2)
         guard, inner = self.condition(tree.args[0]), self.number(tree.args[1])
@@ -258,5 +263,6 @@ _VISITORS: dict[type[ast.expr], Callable[..., Typed]] = {
 }
 _SPECIAL: dict[str, Callable[[_Compiler, ast.Call], Node]] = {
     "age": _Compiler.age,
+    "known": _Compiler.known,
     "when": _Compiler.when,
 }

@@ -238,6 +238,8 @@ LAYER_FUNCTIONS: dict[str, tuple[int, str]] = {
 
 SPECIAL_FUNCTIONS: dict[str, str] = {
     "age": "steps since the newest row of a series: age(eval_loss)",
+    "known": "the first argument where it is known, else the second: "
+    "known(last(grad_norm_unclipped), last(grad_norm)); for series of one column",
     "when": "the second argument where the condition, its first, holds; unknown where it does not",
 }
 

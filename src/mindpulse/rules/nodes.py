@@ -9,6 +9,7 @@ At one step a value is (W columns,), over many it is (S steps, W columns).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,22 @@ def logical_or(a: Values, b: Values) -> Values:
 def logical_not(a: Values) -> Values:
     """The opposite; unknown stays unknown."""
     return 1.0 - a
+
+
+def known(first: Node, second: Node) -> Node:
+    """The first number, or the second where it is unknown; of series with one column each."""
+
+    def node(run: RunLike) -> Values:
+        with run.tentatively():
+            preferred = first(run)
+        with nullcontext() if np.isnan(preferred).any() else run.tentatively():
+            other = second(run)
+        if max(preferred.shape[-1], other.shape[-1]) > 1:
+            run.misfit("known() is for series of one column: reduce the columns first")
+            return UNKNOWN_VALUE
+        return np.where(np.isnan(preferred), other, preferred)
+
+    return node
 
 
 def age(tag: str, text: str) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -129,6 +130,10 @@ class RunLike(Protocol):
 
     def withheld(self, message: str) -> None:
         """It is unknown because the rule says so."""
+        ...
+
+    def tentatively(self) -> AbstractContextManager[None]:
+        """What is missing within the block is no reason: there is something to fall back on."""
         ...
 
     def note(self, text: str, values: Values) -> None:

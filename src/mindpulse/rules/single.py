@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,6 +112,12 @@ class Run:
 
     def withheld(self, message: str) -> None:
         self.misfits = self.misfits or message
+
+    @contextmanager
+    def tentatively(self) -> Iterator[None]:
+        short, misfits = list(self.short), self.misfits
+        yield
+        self.short, self.misfits = short, misfits
 
     def note(self, text: str, values: Values) -> None:
         self.terms.append((text, values))

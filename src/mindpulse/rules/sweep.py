@@ -8,6 +8,7 @@ of different widths meet.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -182,6 +183,10 @@ class Sweep:
 
     def withheld(self, message: str) -> None:
         """Reasons are for the steps that are judged alone."""
+
+    def tentatively(self) -> AbstractContextManager[None]:
+        """Nor are reasons."""
+        return nullcontext()
 
     def note(self, text: str, values: Values) -> None:
         """So is evidence."""

@@ -33,8 +33,9 @@ COMPARED = frozenset({*EQUAL, STEP_TIME})
 TOLERANCE = 1e-4
 SLOWER = 1 / 0.75
 SLOW_ROWS = 20
-# Rows that a rank has to be in step first; that it has to be out, or slow; and in again.
-PATIENCE = {OUT_OF_STEP: (20, 3, 3), STRAGGLER: (0, 50, 20)}
+# Rows that a rank has to be in step first; that it has to be out, or slow; in again; and of good
+# rows that make it forget bad ones: an all-reduce that fails now and then is out at single rows.
+PATIENCE = {OUT_OF_STEP: (20, 3, 20, 50), STRAGGLER: (0, 50, 20, 1)}
 SEVERITY = {OUT_OF_STEP: "error", STRAGGLER: "warning"}
 # Steps for which the rows of other ranks are waited for.
 MOST_PENDING = 1024
@@ -47,7 +48,7 @@ class _Rank:
     """One rank in one comparison.
 
     Attributes:
-        good, bad: rows without a break that were so.
+        good, bad: rows that were so: good ones without a break, bad ones since the last long one.
         known: it was good for long enough to be judged.
         since: the step at which the bad rows begin.
     """
@@ -210,15 +211,17 @@ class _Look:
 
 def _follow(rank: _Rank, bad: Flags, look: _Look) -> list[AlertEvent]:
     """The life of the alert of one rank over the steps that were compared."""
-    first, out, back = PATIENCE[look.rule]
+    first, out, back, forget = PATIENCE[look.rule]
     if not bad.any() and rank.event is None:
-        rank.good, rank.bad = rank.good + len(bad), 0
+        rank.good += len(bad)
+        rank.bad = 0 if rank.good >= forget else rank.bad
         rank.known = rank.known or rank.good >= first
         return []
     events: list[AlertEvent] = []
     for at, is_bad in enumerate(bad.tolist()):
         if not is_bad:
-            rank.good, rank.bad = rank.good + 1, 0
+            rank.good += 1
+            rank.bad = 0 if rank.good >= forget else rank.bad
             rank.known = rank.known or rank.good >= first
             if rank.event and rank.good >= back:
                 now = float(look.rows.wall_times[at])
