@@ -80,10 +80,12 @@ def test_fragmentation_is_high_when_what_is_free_lies_in_pieces() -> None:
 
 @pytest.mark.parametrize("largest", [None, lambda: None])
 def test_an_unknown_largest_piece_is_left_out(largest) -> None:
-    found = MemoryReader(Pool([(10, True), (5, False)], 12).stats, largest_free=largest).read()
+    pool = Pool([(10, True), (5, False)], 12)
+    found = MemoryReader(pool.stats, total=lambda: 64, largest_free=largest).read()
     assert set(found) == FAMILY - {
         "memory_largest_free", "memory_contiguity", "memory_fragmentation"
     }  # fmt: skip
+    assert found["memory_total"] == 64
     assert found["memory_peak"] == 12
 
 
@@ -100,7 +102,7 @@ def test_an_unknown_largest_piece_is_left_out(largest) -> None:
     ],
 )
 def test_what_a_runtime_does_not_tell_is_no_zero(stats: Mapping[str, int], tags: set[str]) -> None:
-    assert set(MemoryReader(lambda: stats, statm=NOWHERE).read()) == tags
+    assert set(MemoryReader(lambda: stats, total=lambda: None, statm=NOWHERE).read()) == tags
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no device"), TypeError(), AttributeError("x")])
