@@ -132,6 +132,7 @@ def test_a_long_stretch_is_judged_at_few_steps(monkeypatch: pytest.MonkeyPatch) 
     assert asked == [3000, 3001, 6000, 6001, 6020, 9000]
 
 
+COUNT = 2000  # steps
 FAULTS = [
     ("train_loss", 9.0),
     ("grad_norm", 80.0),
@@ -159,18 +160,19 @@ def faulty(random: np.random.Generator, count: int) -> dict[str, NDArray[np.floa
     return series
 
 
-@pytest.mark.parametrize("at_a_time", [70, 400, 2000])
+@pytest.mark.parametrize("at_a_time", [70, 400, COUNT])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_shipped_rules_say_the_same_on_a_run_with_faults(seed: int, at_a_time: int) -> None:
     """However many steps come at a time; rows that nobody needs any more are dropped between."""
-    feeds: list[list[Chunk]] = [[] for _ in range(0, 2000, at_a_time)]
-    for tag, table in faulty(np.random.default_rng(seed), 2000).items():
+    feeds: list[list[Chunk]] = [[] for _ in range(0, COUNT, at_a_time)]
+    for tag, table in faulty(np.random.default_rng(seed), COUNT).items():
         every = 10 if tag.startswith("attn") else 1
         for number, feed in enumerate(feeds):
             begin = number * at_a_time
             part = table[begin // every : (begin + at_a_time) // every]
             feed.append(chunk(tag, part, first_step=begin + 1, every=every))
     both_ways(load_rules(), feeds, 1 << 18)
-    judge = Judge(load_rules())
+    near = [rule for rule in load_rules() if max(rule.needs.values()) <= 500]
+    judge = Judge(near)
     assert sum(len(judge.feed(feed)) for feed in feeds) > 3
-    assert len(judge.window.tracks()["train_loss"].rows) < 2000 or at_a_time == 2000
+    assert len(judge.window.tracks()["train_loss"].rows) < COUNT or at_a_time == COUNT
