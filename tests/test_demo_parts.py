@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mindpulse import demo
@@ -20,6 +21,7 @@ from mindpulse.demo.watching import Watcher
 from mindpulse.errors import UsageError
 from mindpulse.recorder import Recorder
 from mindpulse.report.words import Words
+from mindpulse.testing import write_run
 
 
 class Terminal(io.StringIO):
@@ -156,6 +158,15 @@ def test_the_end_tells_loss_reference_score_and_paths(run_folder: Path) -> None:
     assert str(run_folder / "report.html") in said
     assert "mindpulse demo bert --fault nan-batch --act" in said
     assert "<html" in outcome.report.read_text(encoding="utf-8")
+
+
+def test_a_busy_machine_is_no_faulty_training(run_folder: Path, tmp_path: Path) -> None:
+    assert not write_report(trained(), run_folder).is_sound
+    speed = np.r_[np.full(100, 9000.0), np.full(100, 2000.0)]
+    write_run(tmp_path / "busy", train_loss=np.linspace(4, 3, 200), tokens_per_s=speed)
+    busy = write_report(trained(), tmp_path / "busy")
+    assert [alert.rule for alert in busy.findings] == ["throughput-drop"]
+    assert busy.is_sound
 
 
 def test_the_outcome_as_values(run_folder: Path) -> None:

@@ -40,7 +40,8 @@ def command(kind: str, **choices: Any) -> None:
     """Train a small BERT on English text, or a small ViT on handwritten digits.
 
     A watcher judges the run in a second process. At the end stand the health report, its path,
-    and what to try next. Exit code 1 says that an alert above "info" was raised.
+    and what to try next. Exit code 1 says that an alert above "info" was raised,
+    other than about the speed.
     """
     from mindpulse import demo
 

@@ -42,7 +42,7 @@ def run(
         as_json: print the outcome as JSON on standard output, all else on standard error.
 
     Returns:
-        0 if no alert above "info" was raised, else 1.
+        0 if no alert above "info" was raised, other than about the speed, else 1.
 
     Raises:
         UsageError: a package is missing, or an argument is not one of those above.
@@ -68,7 +68,7 @@ def run(
     told = plain(outcome.as_object(found))
     words = outcome.summary(found, program(), again(plan.kind, plan.fault))
     print(json.dumps(told, indent=2, allow_nan=False) if as_json else "\n".join(words))
-    return 1 if found.findings else 0
+    return 0 if found.is_sound else 1
 
 
 def new_directory(kind: str, fault: str | None) -> Path:

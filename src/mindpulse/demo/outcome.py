@@ -64,6 +64,11 @@ class Outcome:
         """The alerts above "info", also those that are over."""
         return [alert for alert in self.data.alerts if alert.level > 0]
 
+    @property
+    def is_sound(self) -> bool:
+        """No finding but about the speed: a machine that has other work is no faulty training."""
+        return all(alert.part == "throughput" for alert in self.findings)
+
 
 def write_report(trained: Trained, directory: Path) -> Outcome:
     """Reads the run folder and writes `report.html` into it."""
