@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from mindpulse.alerts import AlertEvent
 from mindpulse.alerts.judge import Judge
@@ -12,8 +13,7 @@ from mindpulse.health.fitted import fingerprint
 from mindpulse.rules.rule import Rule
 from mindpulse.store.reader import Chunk
 from mindpulse.store.run import Run
-from mindpulse.watcher.portions import portions
-from mindpulse.watcher.ranks import COMPARED, Ranks, first_of_rank
+from mindpulse.watcher.ranks import COMPARED, compared
 
 # A series with fewer rows does not make a part known, though an alert on it counts.
 FEWEST_ROWS = 10
@@ -46,25 +46,28 @@ def replay(run: Run, rules: Sequence[Rule]) -> list[AlertEvent]:
 
 def judge_run(run: Run, rules: Sequence[Rule]) -> Judgement:
     """Replays the rules over all that was recorded, every step in order; compares the ranks."""
-    judge, ranks = Judge(rules), Ranks()
+    judge = Judge(rules)
     tags = sorted({tag for rule in rules for tag in rule.needs} & set(run.specs()))
-    shared = sorted(COMPARED & set(run.specs())) if len(run.ranks) > 1 else []
     events: list[AlertEvent] = []
-    about_ranks: list[AlertEvent] = []
     rows = dict.fromkeys(tags, 0)
     for attempt in run.attempts:
         chunks = [c for rank in run.ranks for c in _chunks(run, tags, rank, attempt)]
         events += judge.feed(chunks)
         for chunk in chunks:
             rows[chunk.spec.tag] = max(rows[chunk.spec.tag], len(chunk.rows))
-        for portion in portions([c for r in run.ranks for c in _chunks(run, shared, r, attempt)]):
-            about_ranks += ranks.feed(portion)
-        about_ranks += ranks.finish()
-    events += [*judge.finish(), *first_of_rank(about_ranks, ())]
+    events += [*judge.finish(), *compared(_shared_chunks(run))]
     unknown = {**_too_few(rules, rows), **judge.unknown()}
     known = frozenset(rule.part for rule in rules if rule.name not in unknown)
     names = frozenset(rule.name for rule in rules)
     return Judgement(tuple(events), unknown, known, names, fingerprint(rules))
+
+
+def _shared_chunks(run: Run) -> list[Chunk]:
+    """What the ranks are compared by; nothing where there is only one."""
+    if len(run.ranks) < 2:
+        return []
+    tags, places = sorted(COMPARED & set(run.specs())), product(run.attempts, run.ranks)
+    return [chunk for attempt, rank in places for chunk in _chunks(run, tags, rank, attempt)]
 
 
 def _too_few(rules: Sequence[Rule], rows: Mapping[str, int]) -> dict[str, str]:
