@@ -44,10 +44,14 @@ class Accumulating(nn.TrainOneStepCell):
             ops.assign_add(self.total[index], grads[index] / MICRO)
         ops.assign_add(self.count, Tensor(1, ms.int32))
         if self.count % MICRO == 0:
-            loss = ops.depend(loss, self.optimizer(self.total))
+            loss = ops.depend(loss, self.optimizer(self.ready(self.total)))
             for total in self.total:
                 ops.assign(total, ops.zeros_like(total))
         return loss
+
+    def ready(self, gradients: Any) -> Any:
+        """What the optimizer gets of the mean gradient."""
+        return gradients
 
 
 class Sink(nn.Cell):
