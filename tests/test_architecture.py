@@ -37,7 +37,8 @@ ROOMS: dict[str, set[str]] = {
     "testing": {*RULES, "recorder"},
     "report": EDGE,
     "compare": {*STORE, "window", "interop", "messages"},
-    "cli": {*EDGE, "report", "demo", "compare"},
+    "doctor": {*EDGE, "compare"},
+    "cli": {*EDGE, "report", "demo", "compare", "doctor"},
     "mindspore": {*STORE, "interop", "recorder", "control", "catalogue"},
     "demo": {*EDGE, "report", "mindspore"},
 }
