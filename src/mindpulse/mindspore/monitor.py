@@ -416,6 +416,7 @@ class Monitor:
             harvest = self._drain_all.harvest
             self._guard("the last snapshot", lambda: self._snapshots.take(harvest.last_sampled))
             self._guard("telling which probes never ran", self._tell_silent_probes)
+            self._guard("ending a profile", self._actions.profile.give_up)
 
     def _close_recorder(self) -> None:
         if self._recorder is not None:
