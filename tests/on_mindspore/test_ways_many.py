@@ -230,3 +230,19 @@ def test_a_cell_with_two_parameters_of_one_name_is_watched(how: str, tmp_path: P
     run, _ = twins(builder(how, cell=KeepsACopyOfItsRate), batches(4), tmp_path)
     assert run.series("grad_norm").steps.tolist() == [1, 2, 3, 4]
     assert not [n for n in run.notes() if n.kind == "monitor_error"]
+
+
+def test_jit_that_is_switched_off_for_a_debugger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MS_JIT=0: a step under jit runs line by line, so that breakpoints stop."""
+    monkeypatch.setenv("MS_JIT", "0")
+    run, _ = twins(builder("jit"), batches(4), tmp_path)
+    monkeypatch.delenv("MS_JIT")
+    train(builder("jit"), batches(4), tmp_path / "compiled")
+    reference = open_run(tmp_path / "compiled")
+    for tag in ("train_loss", "grad_norm", "attn_entropy", "learning_rate"):
+        assert run.series(tag).steps.tolist() == [1, 2, 3, 4], tag
+        np.testing.assert_allclose(
+            run.series(tag).values, reference.series(tag).values, rtol=1e-4, atol=1e-6
+        )
