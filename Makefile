@@ -12,7 +12,7 @@ PART_structure = tests/on_mindspore/test_[n-t]*.py
 PART_ways = tests/on_mindspore/test_[u-z]*.py
 PART_models = tests/models
 PART_core = tests/test_*.py
-BENCHMARKS = training_thread overhead read events export compare report rules watching
+BENCHMARKS = training_thread overhead read events export compare report rules watching ascend
 
 FAULTS = build/faults
 

@@ -28,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "summary": {*STORE, "recorder"},
     "debugging": {*STORE, "recorder"},
     "control": {"jsonlines"},
+    "ascend": {"jsonlines"},
     "window": {*STORE, "catalogue"},
     "messages": {"catalogue"},
     "rules": RULES - {"rules", "alerts"},
@@ -39,7 +40,7 @@ ROOMS: dict[str, set[str]] = {
     "report": EDGE,
     "compare": {*STORE, "window", "interop", "messages"},
     "doctor": {*EDGE, "compare", "debugging"},
-    "cli": {*EDGE, "report", "demo", "compare", "doctor", "debugging"},
+    "cli": {*EDGE, "report", "demo", "compare", "doctor", "debugging", "ascend"},
     "mindspore": {*STORE, "interop", "recorder", "control", "catalogue"},
     "demo": {*EDGE, "report", "mindspore"},
 }

@@ -42,6 +42,7 @@ COMMANDS = {
     "deliver": "Check or test the receivers of alerts.",
     "act": "A hand on the wheel of a running training: do this, take it back.",
     "profile": "Let a running training be profiled for some steps, into its run.",
+    "ascend": "Show what Ascend's profilers wrote: operators, L2 cache, communication, memory.",
     "silence": "Keep the alerts of a run quiet for a time.",
     "selftest": "Put faults into a recorded run and see which rules would tell.",
     "vscode": "Launch configurations and tasks for VS Code, beside what is there.",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from mindpulse.catalogue import MEASURES
 from mindpulse.errors import UsageError
 from mindpulse.messages.act_texts import ACT_TEXTS
+from mindpulse.messages.ascend_texts import ASCEND_TEXTS
 from mindpulse.messages.compare_texts import COMPARE_TEXTS
 from mindpulse.messages.deliver_texts import DELIVER_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
@@ -127,6 +128,7 @@ for _name, _texts in (*RULE_TEXTS.items(), *WATCHER_RULE_TEXTS.items()):
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
 
 CATALOGUE.update(ACT_TEXTS)
+CATALOGUE.update({f"ascend.{_key}": _pair for _key, _pair in ASCEND_TEXTS.items()})
 for _tag, (_tells, _formula) in MEASURE_TEXTS.items():
     _source = MEASURES[_tag].source
     CATALOGUE[f"measure.{_tag}.tells"] = _tells
