@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mindpulse.messages import text
 from mindpulse.notebook.look import Glance
-from mindpulse.notebook.spark import SEVERITY_COLOURS, spark
+from mindpulse.notebook.spark import SEVERITY_COLOURS, WIDTH, spark
 from mindpulse.report.data import LEAD, Alert
 from mindpulse.report.figures import belongs, describe
 from mindpulse.report.first_screen import span
@@ -135,4 +135,4 @@ class Live:
         size = "110%" if name == LEAD else "100%"
         head = tag("b", title, style=f"font-size:{size}")
         numbers = tag("small", self._numbers(scalar), style="opacity:.75")
-        return tag("div", join(head, " ", numbers), drawn, style="max-width:100%")
+        return tag("div", join(head, " ", numbers), drawn, style=f"width:{WIDTH}px;max-width:100%")
