@@ -40,6 +40,7 @@ ROOMS: dict[str, set[str]] = {
     "report": EDGE,
     "compare": {*STORE, "window", "interop", "messages"},
     "doctor": {*EDGE, "compare", "debugging"},
+    "notebook": {*EDGE, "report", "debugging"},
     "cli": {*EDGE, "report", "demo", "compare", "doctor", "debugging", "ascend"},
     "mindspore": {*STORE, "interop", "recorder", "control", "catalogue"},
     "demo": {*EDGE, "report", "mindspore"},

@@ -137,6 +137,20 @@ def test_memory_beside_a_large_array_is_bounded() -> None:
     assert peak < 40 * max(PIECE, SAMPLE)
 
 
+@pytest.mark.parametrize("shape", [(64 * PIECE,), (2, 32 * PIECE), (32 * PIECE, 2)])
+@pytest.mark.parametrize("dtype", [np.int8, bool])
+def test_memory_of_looking_at_a_large_array_is_bounded(shape: tuple[int, ...], dtype: type) -> None:
+    array = np.zeros(shape, dtype)
+    tracemalloc.start()
+    try:
+        found = mindpulse.peek(array)
+        repr(found), found._repr_html_()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < array.nbytes + 40 * max(PIECE, SAMPLE)  # its copy, and what it works with
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -160,8 +174,28 @@ def test_a_tensor_without_a_value_is_told() -> None:
         def asnumpy(self) -> Any:
             raise RuntimeError("tensor has no value while the graph is compiled")
 
+        def __repr__(self) -> str:
+            raise RuntimeError("this one cannot even be shown")
+
     with pytest.raises(UsageError, match="cannot be copied to the host: RuntimeError: tensor has"):
         mindpulse.peek(Abstract())
+
+
+@pytest.mark.parametrize("value", [None, np.array(["a"]), np.array([object()])])
+def test_a_tensor_that_hands_out_no_numbers_is_refused(value: Any) -> None:
+    tensor = Device(0)
+    tensor.array = value
+    with pytest.raises(UsageError, match="holds no numbers"):
+        mindpulse.peek(tensor)
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_numbers_are_no_infinity_and_no_warning() -> None:
+    found = mindpulse.peek(np.array([3e38 + 3e38j, -3e38j], np.complex64))
+    assert found.nonfinite == 0
+    assert found.max == pytest.approx(np.sqrt(2) * 3e38)
+    assert repr(mindpulse.peek(np.array([1e308, -1e308, 1e308])))
+    assert repr(mindpulse.peek(np.full((4, 4), 1.7e308)))
 
 
 def test_the_map_is_the_mean_of_blocks() -> None:

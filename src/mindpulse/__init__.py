@@ -39,5 +39,15 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOMES[name]), name)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext mindpulse` in a notebook: from then on there is `%mindpulse`."""
+    import_module("mindpulse.notebook.magic").register(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext mindpulse` takes it away."""
+    import_module("mindpulse.notebook.magic").unregister(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

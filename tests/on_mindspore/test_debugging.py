@@ -15,6 +15,7 @@ from mindspore import Parameter, Tensor
 
 import mindpulse
 from acting import Asking, asked, assert_same_state, plain
+from mindpulse import peek, snap
 from nets import batches
 from ways import builder
 
@@ -73,3 +74,45 @@ def test_one_copy_from_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "asnumpy", counted)
     repr(mindpulse.peek(Tensor(np.ones((3, 3), np.float32))))
     assert len(copies) == 1
+
+
+def test_what_becomes_of_our_names_in_compiled_code(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/debugging.md says; above all, nothing hangs."""
+    monkeypatch.chdir(tmp_path)  # the compiler leaves its notes on errors there
+
+    @ms.jit
+    def printed(x: Any) -> Any:
+        y = x + 1
+        print(peek(y))
+        return y
+
+    @ms.jit
+    def left_out(x: Any) -> Any:
+        y = x + 1
+        peek(y)
+        return y
+
+    @ms.jit
+    def by_module(x: Any) -> Any:
+        y = x + 1
+        mindpulse.peek(y)
+        return y
+
+    @ms.jit
+    def snapped(x: Any) -> Any:
+        y = x + 1
+        snap("y", y)
+        return y
+
+    x = Tensor(np.full((2, 2), 4.0, np.float32))
+    assert left_out(x).asnumpy().tolist() == [[5, 5], [5, 5]]
+    assert "max" not in capfd.readouterr().out
+    for _ in range(2):
+        assert printed(x).asnumpy().tolist() == [[5, 5], [5, 5]]
+    assert capfd.readouterr().out.count("max 5") == 2
+    with pytest.raises(AttributeError, match="has no attribute 'peek'"):
+        by_module(x)
+    with pytest.raises(RuntimeError, match="UsageError"):
+        snapped(x)

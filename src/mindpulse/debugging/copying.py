@@ -38,42 +38,39 @@ def copied(tensor: Any) -> Copied:
     if isinstance(tensor, Copied):
         return tensor
     try:
-        if hasattr(tensor, "asnumpy"):
-            return _plain(tensor.asnumpy(), str(tensor.dtype), str(getattr(tensor, "device", "")))
-        if hasattr(tensor, "detach") and hasattr(tensor, "cpu"):
-            return _of_torch(tensor)
-        array = np.asarray(tensor)
-    except UsageError:
-        raise
+        array, dtype, device = _on_host(tensor)
     except Exception as error:  # whatever the framework says: it is the user's to see
         raise UsageError(
             f"{_named(tensor)} cannot be copied to the host: {type(error).__name__}: {error}"
         ) from error
-    if array.dtype.kind not in KINDS and array.dtype.name != "bfloat16":
+    brain = array.dtype.name == "bfloat16"
+    if array.dtype.kind not in KINDS and not brain:
         raise UsageError(
             f"{_named(tensor)} holds no numbers ({array.dtype}): give a tensor, an array or a "
             "list of numbers"
         )
-    return _plain(array, str(array.dtype), "")
+    # A copy: what MindSpore hands out on the CPU is the memory of the device.
+    plain = np.array(array, dtype=np.float32 if brain else None, order="C")
+    return Copied(plain, dtype, device or "host")
 
 
-def _of_torch(tensor: Any) -> Copied:
-    on_host = tensor.detach().cpu()
-    if str(tensor.dtype) == "torch.bfloat16":  # unknown to NumPy
-        on_host = on_host.float()
-    return _plain(on_host.numpy(), str(tensor.dtype), str(tensor.device))
-
-
-def _plain(array: Any, dtype: str, device: str) -> Copied:
-    """The array as a copy: what MindSpore hands out on the CPU is the memory of the device."""
-    array = np.asarray(array)
-    known = array.dtype.kind in KINDS and array.dtype.name != "bfloat16"
-    return Copied(
-        np.array(array, dtype=None if known else np.float32, order="C"), dtype, device or "host"
-    )
+def _on_host(tensor: Any) -> tuple[NDArray[Any], str, str]:
+    """(array, type as the framework calls it, device or "")."""
+    if hasattr(tensor, "asnumpy"):
+        device = str(getattr(tensor, "device", ""))
+        return np.asarray(tensor.asnumpy()), str(tensor.dtype), device
+    if hasattr(tensor, "detach") and hasattr(tensor, "cpu"):
+        on_host = tensor.detach().cpu()
+        if str(tensor.dtype) == "torch.bfloat16":  # unknown to NumPy
+            on_host = on_host.float()
+        return np.asarray(on_host.numpy()), str(tensor.dtype), str(tensor.device)
+    array = np.asarray(tensor)
+    return array, str(array.dtype), ""
 
 
 def _named(tensor: Any) -> str:
+    """What was given; a tensor without a value is not asked how it looks: that may fail too."""
     kind = type(tensor)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-    return f"{repr(tensor)[:60]!r} ({module}{kind.__qualname__})"
+    shown = "" if hasattr(tensor, "asnumpy") else f"{repr(tensor)[:60]!r} "
+    return f"{shown}({module}{kind.__qualname__})"

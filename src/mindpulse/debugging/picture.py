@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindpulse.debugging.statistics import magnitudes
+from mindpulse.debugging.statistics import PIECE, magnitudes
 
 ROWS, COLUMNS = 12, 48
 SHADES = " ▁▂▃▄▅▆▇█"
@@ -42,7 +42,8 @@ class Picture:
     def levels(self) -> NDArray[np.float64]:
         """(row, column) from 0 to 1; NaN where a cell is not finite."""
         low, high = self.scale
-        return (self.cells - low) / (high - low or 1.0)
+        # Halves keep the difference of two huge numbers finite.
+        return (self.cells / 2 - low / 2) / (high / 2 - low / 2 or 1.0)
 
     def text(self) -> list[str]:
         """A line for each row."""
@@ -71,24 +72,34 @@ def picture(array: NDArray[Any]) -> Picture | None:
     if not array.size:
         return None
     lead = max(0, array.ndim - 2)
-    part = magnitudes(array[(0,) * lead])
+    part = array[(0,) * lead]
     part = part.reshape(1, -1) if part.ndim < 2 else part
     where = ", ".join([*["0"] * lead, *[":"] * min(2, array.ndim)])
-    cells = _blocks(_blocks(part, ROWS).T, COLUMNS).T
-    return Picture(cells, f"[{where}]", (part.shape[0], part.shape[1]))
+    return Picture(_cells(part), f"[{where}]", (part.shape[0], part.shape[1]))
 
 
-def _blocks(part: NDArray[Any], most: int) -> NDArray[np.float64]:
-    """Means over at most so many blocks of rows; a block with a bad value is NaN."""
-    count = min(most, len(part))
-    edges = np.linspace(0, len(part), count + 1).astype(int)
-    means = np.empty((count, part.shape[1]))
-    for index, (first, beyond) in enumerate(pairwise(edges)):
-        block = part[first:beyond].astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            means[index] = block.mean(0)
+def _cells(part: NDArray[Any]) -> NDArray[np.float64]:
+    """Means over at most so many blocks; a block with a bad value is NaN."""
+    down, across = _edges(part.shape[0], ROWS), _edges(part.shape[1], COLUMNS)
+    means = np.array([[_mean(part[r, c]) for c in across] for r in down])
     means[~np.isfinite(means)] = np.nan
     return means
+
+
+def _edges(length: int, most: int) -> list[slice]:
+    ends = np.linspace(0, length, min(most, length) + 1).astype(int).tolist()
+    return [slice(first, beyond) for first, beyond in pairwise(ends)]
+
+
+def _mean(block: NDArray[Any]) -> float:
+    """In pieces: a block of a large tensor is large too, and its magnitudes are a copy."""
+    total, wide = 0.0, max(1, PIECE // block.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):
+        for top in range(0, block.shape[0], wide):
+            for left in range(0, block.shape[1], PIECE):
+                piece = magnitudes(block[top : top + wide, left : left + PIECE])
+                total += float(piece.sum(dtype=np.float64))
+    return total / block.size
 
 
 def _colour(level: float) -> str:

@@ -92,7 +92,9 @@ def statistics(array: NDArray[Any]) -> Statistics:
 def magnitudes(array: NDArray[Any]) -> NDArray[Any]:
     """Real numbers: complex ones by their magnitude, booleans as 0 and 1."""
     if array.dtype.kind == "c":
-        return np.asarray(np.abs(array))
+        wide = np.promote_types(array.dtype, np.complex128)  # of two large parts no infinity
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.abs(array.astype(wide)))
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 
 
@@ -119,5 +121,6 @@ def _quantiles(flat: NDArray[Any]) -> dict[float, float]:
         sample = sample[np.isfinite(sample)]
     if not len(sample):
         return dict.fromkeys(QUANTILES, np.nan)
-    values = np.quantile(sample.astype(np.float64), QUANTILES)
+    with np.errstate(over="ignore", invalid="ignore"):  # between two huge numbers
+        values = np.quantile(sample.astype(np.float64), QUANTILES)
     return dict(zip(QUANTILES, values.tolist(), strict=True))

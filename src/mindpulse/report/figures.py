@@ -33,7 +33,7 @@ def _curve(data: ReportData, tag_name: str, words: Words) -> Html:
     scalar = data.series[tag_name]
     name, caption = words.curve(tag_name)
     text = plot.Caption(name, caption, describe(scalar, name, words))
-    alerts = [alert for alert in data.alerts if _belongs(alert, tag_name)]
+    alerts = [alert for alert in data.alerts if belongs(alert, tag_name)]
     shown = curve.Curve(
         id=f"curve-{list(data.series).index(tag_name)}",
         caption=text,
@@ -47,7 +47,7 @@ def _curve(data: ReportData, tag_name: str, words: Words) -> Html:
     return curve.draw(shown, words)
 
 
-def _belongs(alert: Alert, tag_name: str) -> bool:
+def belongs(alert: Alert, tag_name: str) -> bool:
     """The loss curve shows all alerts but those of speed; another those that looked at it."""
     if tag_name == LEAD:
         return alert.part != "throughput"
