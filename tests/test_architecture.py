@@ -16,6 +16,7 @@ VOCABULARY = {"errors", "series", "schedule"}
 STORE = {"store", "jsonlines"}
 RULES = {*STORE, "catalogue", "control", "window", "rules", "alerts", "messages"}
 EDGE = {*RULES, "interop", "watcher", "deliver", "health", "testing", "recorder", "summary"}
+EDGE |= {"ascend"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "series": set(),
@@ -27,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "recorder": {*STORE, "interop", "catalogue"},
     "summary": {*STORE, "recorder"},
     "control": {"jsonlines"},
+    "ascend": {"jsonlines"},
     "window": {*STORE, "catalogue"},
     "messages": {"catalogue"},
     "rules": RULES - {"rules", "alerts"},
@@ -39,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "compare": {*STORE, "window", "interop", "messages"},
     "doctor": {*EDGE, "compare"},
     "cli": {*EDGE, "report", "demo", "compare", "doctor"},
-    "mindspore": {*STORE, "interop", "recorder", "control", "catalogue"},
+    "mindspore": {*STORE, "interop", "recorder", "control", "catalogue", "ascend"},
     "demo": {*EDGE, "report", "mindspore"},
 }
 TRAINING_SIDE = {"numpy", "google_crc32c", "mindspore"}

@@ -1,0 +1,1 @@
+"""What CANN, the driver and the profiler of an Ascend machine write, read without a framework."""
