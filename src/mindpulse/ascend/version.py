@@ -15,8 +15,10 @@ from functools import total_ordering
 
 _PARTS = re.compile(r"[0-9]+|[a-z]+")
 _INTERNAL = re.compile(r"v\d+r\d+c\d+", re.IGNORECASE)
-# What comes before the release itself, the earliest first; every other word comes after it.
-_BEFORE = {"dev": -7, "alpha": -6, "a": -6, "beta": -5, "t": -3, "rc": -2, "c": -2}
+# What comes before the release itself, the earliest first. Other words, such as B028 for a build,
+# come after it, and numbers after these.
+_BEFORE = {"dev": -7, "alpha": -6, "a": -6, "beta": -5, "t": -3, "rc": -2}
+_NUMBER = 2
 _END = (0, 0)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _OPERATOR = re.compile(r"(>=|<=|==|!=|>|<)\s*(\S+)")
@@ -63,22 +65,16 @@ class Version:
 
     def key(self) -> tuple[tuple[int, int], ...]:
         """What versions are compared by."""
-        found = _PARTS.findall(self.text.lower().partition("+")[0])
         key: list[tuple[int, int]] = []
         word = ""
-        for part in found:
+        for part in [*_PARTS.findall(self.text.lower().partition("+")[0]), ""]:
+            if word and not part.isdigit():  # a word without a number
+                _append(key, _BEFORE.get(word, 1), 0)
             if part.isdigit():
-                key.append((_BEFORE.get(word, 1), int(part)))
-                word = ""
-            else:
-                if word:
-                    key.append((_BEFORE.get(word, 1), 0))
-                word = part
-        if word:
-            key.append((_BEFORE.get(word, 1), 0))
-        while key and key[-1] == (1, 0):  # 8.3.0 is 8.3
-            key.pop()
-        return (*key, _END)
+                _append(key, _BEFORE.get(word, 1) if word else _NUMBER, int(part))
+            word = "" if part.isdigit() else part
+        _append(key, *_END)
+        return tuple(key)
 
     def _order(self) -> tuple[bool, tuple[tuple[int, int], ...]]:
         return self.internal, self.key()
@@ -94,6 +90,14 @@ class Version:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _append(key: list[tuple[int, int]], rank: int, number: int) -> None:
+    """Zeros before the end, and before what comes before the release, are left out: 8.3.0 = 8.3."""
+    if rank <= 0:
+        while key and key[-1] == (_NUMBER, 0):
+            key.pop()
+    key.append((rank, number))
 
 
 def satisfies(version: str, wanted: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the doctor says about software and memory, in English and Chinese."""
+"""What the doctor says about the software around a training, in English and Chinese."""
 
 from __future__ import annotations
 
