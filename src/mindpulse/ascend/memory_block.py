@@ -107,9 +107,8 @@ def blocks_of(
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
-        row = _row(names, line.rstrip("\r\n"))
         try:
-            block = _block(number, row)
+            block = _block(number, _row(names, line.rstrip("\r\n")))
         except (KeyError, ValueError) as error:
             told.add(number, f"{type(error).__name__} {error}")
             continue
@@ -120,9 +119,15 @@ def blocks_of(
 
 
 def _row(names: list[str], line: str) -> dict[str, str]:
-    """The fields by name: those before the stack from the front, those behind it from the end."""
+    """The fields by name: those before the stack from the front, those behind it from the end.
+
+    Raises:
+        ValueError: the row has fewer fields than the header, as where a file was cut.
+    """
     fields = line.removesuffix(",").split(",")
-    if len(fields) <= len(names) or _STACK not in names:
+    if len(fields) < len(names):
+        raise ValueError(f"{len(fields)} fields where {len(names)} are wanted")
+    if len(fields) == len(names) or _STACK not in names:
         return dict(zip(names, fields, strict=False))
     before = names.index(_STACK)
     behind = len(names) - before - 1
