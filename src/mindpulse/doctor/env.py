@@ -19,7 +19,7 @@ RUN_CHECK = 'python -c "import mindspore; mindspore.run_check()"'
 CHECKS = {
     "mindspore-python": ("env.python", 0.9),
     "mindspore-numpy": ("env.numpy", 0.9),
-    "mindspore-protobuf": ("env.protobuf", 0.8),
+    "mindspore-protobuf": ("env.protobuf", 0.95),
     "pyarrow-numpy": ("env.numpy", 0.5),
     "mindspore-cann": ("env.cann", 0.8),
     "mindspore-custom-op": ("env.cann", 0.3),
@@ -102,8 +102,9 @@ def _finding(misfit: Misfit) -> str:
         return "env_pair_missing"
     if misfit.name == "mindspore-numpy" and satisfies(misfit.other_version, ">=2"):
         return "env_numpy"
+    if misfit.name == "mindspore-protobuf" and satisfies(misfit.version, ">=2.10"):
+        return "env_protobuf"
     named = {
-        "mindspore-protobuf": "env_protobuf",
         "mindspore-custom-op": "env_custom_op",
         "cann-machine": "env_machine",
         "driver-cann": "env_driver",

@@ -44,10 +44,10 @@ DOCTOR_ENV_TEXTS: dict[str, tuple[str, str]] = {
         "pip install 'numpy<2'（同时需要 pyarrow<23、pandas<3）",
     ),
     "env_protobuf.evidence": (
-        "protobuf {there} is installed, MindSpore {version} needs {wanted}: with an older one, "
-        "summary files and checkpoints cannot be read or written ({source})",
-        "已安装 protobuf {there}，而 MindSpore {version} 需要 {wanted}：版本过旧时无法读写 summary "
-        "文件和检查点（{source}）",
+        "protobuf {there} is installed, MindSpore {version} needs {wanted}: with an older one "
+        "`import mindspore` fails with a VersionError",
+        "已安装 protobuf {there}，而 MindSpore {version} 需要 {wanted}：版本过旧时 "
+        "import mindspore 会失败并报 VersionError",
     ),
     "env_protobuf.cure": (
         "pip install 'protobuf{wanted}'; if another package holds it back, give that package an "
