@@ -6,6 +6,7 @@ import doctest
 import importlib
 import itertools
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -286,6 +287,13 @@ def test_what_does_not_fit(changed: dict[str, str], name: str, status: str) -> N
     assert (name, status) in names(FINE | changed)
 
 
+def test_an_unknown_package_is_told_once() -> None:
+    old = {"mindnlp": "0.4.1", "pyarrow": "22.0.0", "transformers": "4.40.0"}
+    assert names(FINE | old) == {("mindnlp-mindspore", "unknown")}
+    assert names(FINE | {"mindformers": "1.4.0"}) == {("mindformers-mindspore", "unknown")}
+    assert names(FINE | {"mindspore": "2.8.0", "protobuf": "4.25.3"}) == set()
+
+
 def test_the_list_in_the_installed_mindspore_comes_first() -> None:
     cann = {"cann": "9.9.0", "cann_compiler": "9.9.0.1", "mindspore_accepts": "9.8 9.9"}
     assert names(FINE | cann) == set()
@@ -347,6 +355,32 @@ def test_firmware_and_driver(
         "firmware_driver": by_firmware,
     }
     assert names(found) == expected
+
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def test_the_page_has_the_table_and_nothing_else() -> None:
+    text = (DOCS / "versions.md").read_text("utf-8")
+    table = re.search(r"<!-- fit -->(.*)<!-- /fit -->", text, re.DOTALL)
+    assert table is not None
+    assert table.group(1).strip().splitlines()[2:] == [
+        f"| {row.of} | {row.when} | {row.other} | {row.wanted} | {row.source} |" for row in rows()
+    ]
+    table = re.search(r"<!-- pairs -->(.*)<!-- /pairs -->", text, re.DOTALL)
+    assert table is not None
+    assert table.group(1).strip().splitlines()[2:] == [
+        f"| {pair['mindspore']} | {pair['cann']} | {pair['driver']} |" for pair in pairs()
+    ]
+
+
+@pytest.mark.parametrize("page", ["versions.md", "memory.md"])
+def test_what_the_pages_show_runs(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (DOCS / page).read_text("utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, page, "exec"), {})
+        for line in re.findall(r"print\(.*\)  # (.*)", block):
+            assert line in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ class Row:
     needs: str = ""
     first_two: tuple[str, ...] = ()
     missing: str = ""
+    optional: bool = False
 
     @property
     def wanted(self) -> str:
@@ -122,7 +123,7 @@ def _by_table(versions: Mapping[str, str]) -> Iterator[Misfit | None]:
         about = next((row for row in group if row.about(versions[of])), None)
         there = versions.get(other, "")
         if about is None:
-            if there and name != "mindformers-hyper-parallel":
+            if there and not group[0].optional:
                 yield Misfit(name, "unknown", of, versions[of], other, there)
         elif not there:
             if about.missing:
