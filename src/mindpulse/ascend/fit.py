@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 from mindpulse.ascend.version import Version, listed, satisfies
 
@@ -92,9 +92,9 @@ def pairs() -> tuple[dict[str, str], ...]:
     return tuple(_table()["pair"])
 
 
-def _table() -> dict[str, list[dict[str, str]]]:
+def _table() -> dict[str, list[dict[str, Any]]]:
     text = files("mindpulse.ascend").joinpath("fit.toml").read_text("utf-8")
-    table: dict[str, list[dict[str, str]]] = tomllib.loads(text)
+    table: dict[str, list[dict[str, Any]]] = tomllib.loads(text)
     return table
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mindpulse.ascend.memory_event import MemoryEvent
-from mindpulse.ascend.memory_patterns import HINT, WRITERS, Fields, mindspore_pool, statistic
+from mindpulse.ascend.memory_patterns import WRITERS, Fields, may_tell, mindspore_pool, statistic
 from mindpulse.errors import StoreError
 
 MAX_LINE = 1 << 16  # bytes of a line that are looked at
@@ -59,7 +59,7 @@ def memory_events(lines: Iterable[str]) -> Iterator[MemoryEvent]:
     open_event: MemoryEvent | None = None
     statistics: Fields = {}
     for number, line in enumerate(lines, 1):
-        if not HINT.search(line):
+        if not may_tell(line):
             continue
         fresh = _event(line, number)
         block = statistic(line)
