@@ -7,7 +7,7 @@ import importlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindpulse.ascend.memory_event import MemoryEvent
@@ -211,12 +211,34 @@ def test_a_traceback_that_repeats_is_one_event_and_another_refusal_is_another() 
     assert [event.line for event in events(far)] == [1, 201]
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.sampled_from([OLD, STATISTIC, DRYRUN, COMMON, DRIVER, GE, CUDA]), st.text(max_size=40))
 def test_what_stands_before_a_line_does_not_matter(text: str, before: str) -> None:
     prefix = "".join(c for c in before if c.isalpha()) + " 12:00:01 [worker.py:9] "
     plain = events(text)
     wrapped = events("".join(prefix + line for line in text.splitlines(keepends=True)))
     assert plain == wrapped
+
+
+SAMPLES = [OLD, STATISTIC, DRYRUN, COMMON, ALL_POOLS, DRIVER, GE, NPU.format("57"), CUDA]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(SAMPLES), max_size=4), st.data())
+def test_no_damage_makes_it_fail(texts: list[str], data: st.DataObject) -> None:
+    text = "\n".join(texts)
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        length = data.draw(st.integers(0, 60))
+        text = (
+            text[:at]
+            + data.draw(st.sampled_from(["", "9" * 5000, "\0", "\n", "٣", "]["]))
+            + text[at + length :]
+        )
+    for event in events(text):
+        assert event.fragmentation is None or 0 <= event.fragmentation <= 1
+        assert event.cause in ("fragmented", "full", "occupied", "too_large", "unknown")
+        assert event.last_line >= event.line
 
 
 def test_sizes() -> None:

@@ -12,13 +12,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 import ascend_trees as trees
 from mindpulse.ascend.fit import misfits, pairs, rows
 from mindpulse.ascend.info_files import MAX_BYTES, driver_root, read_cann, read_pairs
+from mindpulse.ascend.info_files import pairs as pairs_of
 from mindpulse.ascend.run_check import read_run_check
 from mindpulse.ascend.version import Version, listed, ranges, satisfies
 from mindpulse.ascend.versions import versions
@@ -71,17 +72,36 @@ def test_equal_versions_are_equal_however_they_are_written() -> None:
     assert not Version("unknown").known
 
 
+@settings(deadline=None)
+@given(st.text(max_size=30), st.text("0123456789.rcRCVB[],-", max_size=30))
+def test_no_text_makes_them_fail(one: str, other: str) -> None:
+    a, b = Version(one), Version(other)
+    assert (a < b) + (b < a) + (a == b) == 1
+    assert listed(one, other) in (True, False, None)
+    assert listed(other, f"[{one}]") in (True, False, None)
+    assert read_run_check(one).result in ("passed", "failed", "unknown")
+    for pair in pairs_of(f"{one}={other}\n{other}").items():
+        assert pair[0] == pair[0].strip()
+    misfits(dict.fromkeys(("mindspore", "numpy", "cann", "driver", "firmware"), other))
+
+
+def test_a_number_of_five_thousand_digits() -> None:
+    assert Version("9" * 5000) > Version("8.3")
+
+
 numbers = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(
     lambda parts: ".".join(str(part) for part in parts)
 )
 
 
+@settings(deadline=None)
 @given(numbers, st.sampled_from([">=", "<=", "==", "!=", ">", "<"]), numbers)
 def test_conditions_hold_as_pips_do(version: str, operator: str, wanted: str) -> None:
     condition = f"{operator}{wanted}"
     assert satisfies(version, condition) == SpecifierSet(condition).contains(version)
 
 
+@settings(deadline=None)
 @given(numbers, st.sampled_from(["==", "!="]), numbers)
 def test_a_star_at_the_end_stands_for_the_rest(version: str, operator: str, wanted: str) -> None:
     condition = f"{operator}{wanted}.*"

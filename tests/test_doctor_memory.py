@@ -141,6 +141,15 @@ def test_a_folder_of_logs(tmp_path: Path) -> None:
     assert "memory_nothing" in findings(check_memory([tmp_path / "empty"], {}))
 
 
+def test_ranks_that_fail_alike_are_not_all_told(tmp_path: Path) -> None:
+    for rank in range(8):
+        (tmp_path / f"worker_{rank}.log").write_text(CUDA)
+    (tmp_path / "worker_8.log").write_text(DRIVER)
+    told = [result.finding for result in check_memory([tmp_path], {})]
+    assert told.count("memory_fragmented") == 3
+    assert told.count("memory_occupied") == 1
+
+
 def test_what_cannot_be_read(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         check_memory([tmp_path / "missing"], {})

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 1 << 16  # a real one has less than 2 KiB
-_PAIR = re.compile(r"\[([^:\]]*):?([^\]]*)\]")
+_PAIR = re.compile(r"\[([^:\[\]]*)(?::([^\[\]]*))?\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def running(value: str) -> tuple[str, str]:
         ('7.6.0.1.220', '8.0.0')
     """
     found = _PAIR.search(value)
-    return (found.group(1).strip(), found.group(2).strip()) if found else ("", "")
+    return (found.group(1).strip(), (found.group(2) or "").strip()) if found else ("", "")
 
 
 def read_cann(home: Path) -> CannFiles | None:

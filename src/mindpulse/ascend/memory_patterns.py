@@ -13,8 +13,9 @@ from typing import Any
 
 Fields = dict[str, Any]
 
+# Numbers have at most 18 digits: a damaged log holds longer ones, and nobody has such memory.
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_SIZE = r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B|bytes)?\b"
+_SIZE = r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGT]?)(?:i?B|bytes)?\b"
 
 
 def size(number: str, unit: str = "") -> int:
@@ -33,8 +34,8 @@ def _sized(text: str) -> re.Pattern[str]:
 
 # MindSpore 1.x: "poll" is how it is written there.
 _OLD = re.compile(
-    r"Out of Memory!*\s*total\[(\d+)\]\s*\(dynamic\[(\d+)\]\s*memory pol?o?l\[(\d+)\]\)\s*"
-    r"malloc\[(\d+)\]\s*failed"
+    r"Out of Memory!*\s*total\[(\d{1,18})\]\s*\(dynamic\[(\d{1,18})\]\s*"
+    r"memory pol?o?l\[(\d{1,18})\]\)\s*malloc\[(\d{1,18})\]\s*failed"
 )
 
 
@@ -52,12 +53,12 @@ def mindspore_1(line: str) -> Fields:
     }
 
 
-_REQUEST = re.compile(r"Out of Memory[!.]*\s*Request memory size:\s*(\d+)B?")
+_REQUEST = re.compile(r"Out of Memory[!.]*\s*Request memory size:\s*(\d{1,18})B?")
 _KERNEL = re.compile(
-    r"Device\(id:(\d+)\) memory isn't enough and alloc failed, kernel name: (.*?), "
-    r"alloc size: (\d+)B?"
+    r"Device\(id:(\d{1,18})\) memory isn't enough and alloc failed, kernel name: (.{1,300}?), "
+    r"alloc size: (\d{1,18})B?"
 )
-_DEVICE_FREE = re.compile(r"device free size:?\s*(\d+)")
+_DEVICE_FREE = re.compile(r"device free size:?\s*(\d{1,18})")
 
 
 def mindspore_2(line: str) -> Fields:
@@ -90,23 +91,25 @@ def statistic(line: str) -> Fields:
     return {name: size(*match.groups()) for name, match in found.items() if match}
 
 
-_POOL = re.compile(r"(\w[\w ]*?) ?mem pool info: Total allocated mem:(\d+)M")
-_ALL_POOLS = re.compile(r"The dynamic memory pool total (?:allocated mem|size is)[: ]\s*(\d+)M")
+_POOL = re.compile(
+    r"(?:mem pool info: Total allocated mem|dynamic memory pool total (?:allocated mem|size is))"
+    r"[: ]\s*(\d{1,18})M"
+)
 _POOL_FIELDS = {
-    "peak_used": re.compile(r"(?:, peak used mem:|used peak size is )(\d+)M"),
-    "peak_actual": re.compile(r"actual peak used mem:(\d+)M"),
-    "used": re.compile(r"(?:in used mem:|total used size is )(\d+)M"),
-    "idle": re.compile(r"total idle mem:(\d+)M"),
+    "peak_used": re.compile(r"(?:, peak used mem:|used peak size is )(\d{1,18})M"),
+    "peak_actual": re.compile(r"actual peak used mem:(\d{1,18})M"),
+    "used": re.compile(r"(?:in used mem:|total used size is )(\d{1,18})M"),
+    "idle": re.compile(r"total idle mem:(\d{1,18})M"),
 }
-_BLOCK_IDLE = re.compile(r"block size:\d+M idle size:(\d+)M")
+_BLOCK_IDLE = re.compile(r"block size:\d+M idle size:(\d{1,18})M")
 
 
 def mindspore_pool(line: str) -> Fields:
     """`[MS_RUNTIME_PROF]Common mem pool info: Total allocated mem:1024M, ...`, in MiB."""
-    found = _POOL.search(line) or _ALL_POOLS.search(line)
+    found = _POOL.search(line)
     if found is None:
         return {}
-    told: Fields = {"reserved": size(found.group(found.lastindex or 1), "M")}
+    told: Fields = {"reserved": size(found.group(1), "M")}
     for name, pattern in _POOL_FIELDS.items():
         match = pattern.search(line)
         if match:
@@ -121,8 +124,8 @@ _DRIVER = re.compile(
     r"halMemAlloc failed|Malloc device memory failed|DevMemAlloc huge page failed"
     r"|Device malloc failed"
 )
-_DRIVER_SIZE = re.compile(r"size\s*[=\[:]\s*(\d+)")
-_DEVICE = re.compile(r"device_?id\s*[=:]\s*(\d+)|Device (\d+) may be", re.IGNORECASE)
+_DRIVER_SIZE = re.compile(r"size\s*[=\[:]\s*(\d{1,18})")
+_DEVICE = re.compile(r"device_?id\s*[=:]\s*(\d{1,18})|Device (\d{1,18}) may be", re.IGNORECASE)
 
 
 def driver(line: str) -> Fields:
@@ -165,7 +168,7 @@ _TORCH = {
     "reserved": (_sized(r"; SIZE reserved in total"),),
     "idle": (_sized(r"SIZE is reserved by PyTorch but unallocated"),),
 }
-_TORCH_DEVICE = re.compile(r"(?:NPU|GPU) (\d+)")
+_TORCH_DEVICE = re.compile(r"(?:NPU|GPU) (\d{1,18})")
 
 
 def torch(line: str) -> Fields:

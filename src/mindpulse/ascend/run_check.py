@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 _VERSION = re.compile(r"MindSpore version:\s*(\S+)")
-_PASSED = re.compile(r"calculation is correct.*?on platform \[?(\w+)\]?", re.IGNORECASE)
+_PASSED = re.compile(r"calculation is correct.{0,200}?on platform \[?(\w+)\]?", re.IGNORECASE)
 _FAILED = "MindSpore running check failed"
 _ERROR = re.compile(r"^\[(?:ERROR|CRITICAL|EXCEPTION)\]")
 _PLACE = re.compile(r"\[[^\[\]]*:\d+\]\s*\w+\]\s*")

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import total_ordering
 
-_PARTS = re.compile(r"[0-9]+|[a-z]+")
+_PARTS = re.compile(r"[0-9]{1,18}|[a-z]+")
 _INTERNAL = re.compile(r"v\d+r\d+c\d+", re.IGNORECASE)
 # What comes before the release itself, the earliest first. Other words, such as B028 for a build,
 # come after it, and numbers after these.

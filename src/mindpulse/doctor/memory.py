@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mindpulse.doctor.result import Result
 from mindpulse.errors import StoreError, UsageError
 
 MAX_FILES = 200  # of a folder that are looked at
+MAX_ALIKE = 3  # findings of one kind out of a folder: the ranks of a training fail alike
 LOGS = (".log", ".txt", ".out", ".err")
 
 
@@ -50,10 +52,14 @@ def _check(path: Path, environ: Mapping[str, str]) -> list[Result]:
 
 
 def _check_folder(path: Path, environ: Mapping[str, str]) -> list[Result]:
-    """What lies in a folder of logs; files that say nothing are left out."""
+    """What lies in a folder of logs; files that say nothing are left out, and so are repeats."""
     found: list[Result] = []
+    alike: Counter[str] = Counter()
     for file in _files(path):
-        found += [r for r in _check(file, environ) if r.finding != "memory_nothing"]
+        for result in _check(file, environ):
+            alike[result.finding] += 1
+            if result.finding != "memory_nothing" and alike[result.finding] <= MAX_ALIKE:
+                found.append(result)
     if found:
         return found
     return [Result("memory.log", "unknown", "memory_nothing", {"path": path})]
