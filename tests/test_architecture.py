@@ -27,6 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "interop": {*STORE, "catalogue"},
     "recorder": {*STORE, "interop", "catalogue"},
     "summary": {*STORE, "recorder"},
+    "debugging": {*STORE, "recorder"},
     "control": {"jsonlines"},
     "ascend": {"jsonlines"},
     "window": {*STORE, "catalogue"},
@@ -39,8 +40,8 @@ ROOMS: dict[str, set[str]] = {
     "testing": {*RULES, "recorder"},
     "report": EDGE,
     "compare": {*STORE, "window", "interop", "messages"},
-    "doctor": {*EDGE, "compare"},
-    "cli": {*EDGE, "report", "demo", "compare", "doctor"},
+    "doctor": {*EDGE, "compare", "debugging"},
+    "cli": {*EDGE, "report", "demo", "compare", "doctor", "debugging"},
     "mindspore": {*STORE, "interop", "recorder", "control", "catalogue", "ascend"},
     "demo": {*EDGE, "report", "mindspore"},
 }

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mindpulse.catalogue.user import measure
+    from mindpulse.debugging.peek import peek
+    from mindpulse.debugging.snap import snap
     from mindpulse.interop import open_run
     from mindpulse.store.run import Run
     from mindpulse.summary import SummaryReader, SummaryRecord
 
 __version__ = "0.1.0"
-__all__ = ["Run", "SummaryReader", "SummaryRecord", "__version__", "measure", "open_run"]
+__all__ = [
+    "Run", "SummaryReader", "SummaryRecord", "__version__", "measure", "open_run", "peek", "snap",
+]  # fmt: skip
 
 _HOMES = {
     "Run": "mindpulse.store.run",
@@ -24,6 +28,8 @@ _HOMES = {
     "SummaryRecord": "mindpulse.summary",
     "measure": "mindpulse.catalogue.user",
     "open_run": "mindpulse.interop",
+    "peek": "mindpulse.debugging.peek",
+    "snap": "mindpulse.debugging.snap",
 }
 
 

@@ -123,6 +123,9 @@ class Recorder:
             clock=clock,
         )
         self._clock, self._capacity_bytes = clock, capacity_bytes
+        self._last_step = 0
+        self.step_now: Callable[[], int] | None = None  # a training sets it
+        self._born = time.monotonic_ns()
         self._queue: deque[Entry | _Flush] = deque()
         # Counters that only grow, each with one writer, need no lock.
         self._bytes_in = self._bytes_dropped = self._bytes_taken = 0
@@ -145,13 +148,21 @@ class Recorder:
         """What became of the rows so far."""
         return replace(self._recording.stats)
 
+    @property
+    def current_step(self) -> int:
+        """The step that is being computed, as far as this process knows; else the last one told."""
+        return self._last_step if self.step_now is None else self.step_now()
+
     def write(self, spec: SeriesSpec, rows: Rows) -> None:
         """Records rows. The arrays are the recorder's from now on: do not change them."""
         self._put(Block(spec, rows), block_bytes(rows))
+        if len(rows):
+            self._last_step = int(rows.steps[-1])
 
     def add_scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Records numbers of one step by tag; the mapping is copied."""
         copied = dict(values)
+        self._last_step = step
         self._put(Scalars(step, self._clock(), copied), SCALAR_BYTES * len(copied))
 
     def note(self, kind: str, step: int | None = None, **data: Any) -> None:
@@ -331,6 +342,11 @@ def _warn_of_network(folder: Path) -> None:
 
 
 _LIVING: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def living() -> list[Recorder]:
+    """The recorders of this process that are open, the newest first."""
+    return sorted((r for r in _LIVING if not r._closed), key=lambda r: -r._born)
 
 
 def _silence_in_child() -> None:

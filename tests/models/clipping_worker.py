@@ -40,8 +40,8 @@ def make_cell() -> Any:
     np.random.seed(7)
     net = Encoder(layers=1)
     net.set_train()
-    # A schedule: of a constant rate the cell keeps a copy under the same name.
-    optimizer = nn.AdamWeightDecay(net.trainable_params(), nn.ExponentialDecayLR(1e-2, 0.9, 3))
+    # Of a constant rate the cell keeps a copy under the same name.
+    optimizer = nn.AdamWeightDecay(net.trainable_params(), 1e-2)
     scale = nn.DynamicLossScaleUpdateCell(2.0**16, 2, 2)
     cell = MFTrainOneStepCell(
         net, optimizer, use_clip_grad=True, max_grad_norm=LIMIT, scale_sense=scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,38 @@ def test_two_monitors_of_two_trainings_one_after_the_other(tmp_path: Path) -> No
     for name in ("first", "second"):
         run, _ = twins(builder("graph"), batches(2), tmp_path / name)
         expected(builder("pynative"), batches(2)).check(run)
+
+
+class KeepsACopyOfItsRate(nn.TrainOneStepCell):
+    """As MindFormers' training cell: a second Parameter of the name `learning_rate`."""
+
+    def __init__(self, network: Any, optimizer: Any) -> None:
+        super().__init__(network, optimizer)
+        self.learning_rate = copy.deepcopy(optimizer.learning_rate)
+
+    def construct(self, *inputs: Any) -> Any:
+        loss = super().construct(*inputs)
+        return loss + 0.0 * self.learning_rate
+
+
+@pytest.mark.parametrize("how", ["graph", "cell"])
+def test_a_cell_with_two_parameters_of_one_name_is_watched(how: str, tmp_path: Path) -> None:
+    run, _ = twins(builder(how, cell=KeepsACopyOfItsRate), batches(4), tmp_path)
+    assert run.series("grad_norm").steps.tolist() == [1, 2, 3, 4]
+    assert not [n for n in run.notes() if n.kind == "monitor_error"]
+
+
+def test_jit_that_is_switched_off_for_a_debugger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MS_JIT=0: a step under jit runs line by line, so that breakpoints stop."""
+    monkeypatch.setenv("MS_JIT", "0")
+    run, _ = twins(builder("jit"), batches(4), tmp_path)
+    monkeypatch.delenv("MS_JIT")
+    train(builder("jit"), batches(4), tmp_path / "compiled")
+    reference = open_run(tmp_path / "compiled")
+    for tag in ("train_loss", "grad_norm", "attn_entropy", "learning_rate"):
+        assert run.series(tag).steps.tolist() == [1, 2, 3, 4], tag
+        np.testing.assert_allclose(
+            run.series(tag).values, reference.series(tag).values, rtol=1e-4, atol=1e-6
+        )

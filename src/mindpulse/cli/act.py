@@ -16,7 +16,6 @@ from mindpulse.control import Answer, ControlLog, Decision, Request
 from mindpulse.errors import UsageError
 from mindpulse.messages import request_text, text
 from mindpulse.watcher.by_hand import (
-    Now,
     args_of,
     ask,
     follow,
@@ -77,41 +76,50 @@ def command(
     if verb == "undo" and not args:
         args = (str(last_undoable(read_ledger(run_dir))),)
     numbers = args_of(verb, args)
-    now = look(run_dir)
-    if now.alive is False:
-        raise UsageError(f"{run_dir}: no training writes here now, so nobody would hear it")
-    if not _ask(run_dir, now, verb, numbers, step, wait_s, lang, as_json):
+    request, ledger = asked(run_dir, verb, numbers, step, wait_s, lang, quiet=as_json)
+    if as_json:
+        print_json(_entry(request, ledger))
+    if not done(request, ledger):
         click.get_current_context().exit(EXIT_FINDINGS)
 
 
-def _ask(
+def asked(
     run_dir: Path,
-    now: Now,
     verb: str,
     numbers: dict[str, float],
     step: int | None,
     wait_s: float,
     lang: str,
-    as_json: bool,
-) -> bool:
-    """Asks, tells what becomes of it, and returns whether all ranks have done it."""
+    quiet: bool,
+) -> tuple[Request, Ledger]:
+    """Asks, tells what becomes of it unless `quiet`, and returns what was said.
+
+    Raises:
+        UsageError: no training is there that could hear it.
+    """
+    now = look(run_dir)
+    if now.alive is False:
+        raise UsageError(f"{run_dir}: no training writes here now, so nobody would hear it")
     limits, control = Limits(), ControlLog(run_dir)
     control.poll()  # what was said before is no answer to this
     request = ask(control, now, verb, numbers, step, limits)
     ledger = Ledger()
     ledger.add([request])
-    if not as_json:
+    if not quiet:
         words = request_text(verb, request.args, lang)
         click.echo(text("act.asked", lang, seq=request.seq, request=words, step=request.step))
     for message in follow(control, request, now, limits, wait_s):
         ledger.add([message])
-        if not as_json:
+        if not quiet:
             click.echo(_said(message, request, lang))
-    outcome = ledger.outcome(request.seq)
-    if as_json:
-        print_json(_entry(request, ledger))
-    elif outcome is None:
+    if ledger.outcome(request.seq) is None and not quiet:
         click.echo(text("act.waiting", lang, seconds=f"{wait_s:g}", step=request.expires_step))
+    return request, ledger
+
+
+def done(request: Request, ledger: Ledger) -> bool:
+    """Whether all ranks have carried it out."""
+    outcome = ledger.outcome(request.seq)
     return outcome is not None and outcome.status == "done"
 
 

@@ -19,6 +19,8 @@ from mindpulse.cli.inventory import (
     without_rows,
 )
 from mindpulse.cli.output import busy, console, print_json
+from mindpulse.cli.snaps import as_object, chosen_snap, print_snaps, show_snap
+from mindpulse.debugging.snaps import snaps_in
 from mindpulse.interop import identify
 from mindpulse.report.collect import summarise_files
 from mindpulse.report.data import AttentionMap, FileSummary
@@ -51,27 +53,45 @@ def read_snapshots(run: Run) -> Snapshots:
 @click.option("--maps/--no-maps", default=True, help="Show the attention maps of the snapshots.")
 @click.option("--layer", metavar="N", help="Show the maps of this layer [default: the first].")
 @click.option(
+    "--snap",
+    "snap_name",
+    metavar="NAME",
+    help="Show the last tensor that was snapped under this name, and attention per head.",
+)
+@click.option(
     "--quick", is_flag=True, help="Read only headers, ends of files and indexes; no snapshots."
 )
 @options.as_json
-def command(run_dir: Path, maps: bool, layer: str | None, quick: bool, as_json: bool) -> None:
+def command(
+    run_dir: Path,
+    maps: bool,
+    layer: str | None,
+    snap_name: str | None,
+    quick: bool,
+    as_json: bool,
+) -> None:
     """List the files, series, attempts and ranks of a run; show an attention map.
 
     Exit code 1 says that a file or a row is damaged.
     """
     recognised = identify(run_dir)
     run = recognised.read()
+    if snap_name is not None:
+        show_snap(chosen_snap(run, snap_name), as_json)
+        return
     reports = file_reports(run, quick)
     with busy("reading"):
         files, problems = summarise_files(run, reports)
         held = holdings(run, {report.tag for report in reports if report.damaged_rows})
         found = Snapshots() if quick else read_snapshots(run)
+        snaps = snaps_in(run.snapshots())
     problems += found.problems
     empty = without_rows(run.path, reports)
     advice = repair_advice(run, reports)
     if as_json:
         document = _document(run, files, held, found, problems)
-        more = {"without_rows": empty, "advice": advice, "quick": quick}
+        more: dict[str, Any] = {"without_rows": empty, "advice": advice, "quick": quick}
+        more["snaps"] = [as_object(snap) for snap in snaps]
         print_json({"kind": recognised.kind, **document, **more})
     else:
         _print_summary(run, recognised.title, files, problems)
@@ -79,6 +99,7 @@ def command(run_dir: Path, maps: bool, layer: str | None, quick: bool, as_json: 
             console().print("only the beginning and the end of each file was read")
         _print_notes(empty, advice)
         _print_series(held)
+        print_snaps(snaps)
         if maps:
             _print_maps(found.latest, layer)
     if files.damaged or problems:

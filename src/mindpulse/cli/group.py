@@ -41,8 +41,10 @@ COMMANDS = {
     "watch": "Judge a run while it trains; raise alerts, and act if told to.",
     "deliver": "Check or test the receivers of alerts.",
     "act": "A hand on the wheel of a running training: do this, take it back.",
+    "profile": "Let a running training be profiled for some steps, into its run.",
     "silence": "Keep the alerts of a run quiet for a time.",
     "selftest": "Put faults into a recorded run and see which rules would tell.",
+    "vscode": "Launch configurations and tasks for VS Code, beside what is there.",
     "demo": "Train a small BERT or ViT under MindPulse, with a fault if you like.",
 }
 

@@ -17,16 +17,19 @@ GAP = 2
 LEAST_CELLS = 16
 
 
-def print_layer(maps: Sequence[AttentionMap], out: Console) -> None:
-    """Prints the maps of one layer: colours on a terminal, shades of characters elsewhere."""
+def print_layer(maps: Sequence[AttentionMap], out: Console, what: str = "") -> None:
+    """Prints the maps of one layer: colours on a terminal, shades of characters elsewhere.
+
+    Args:
+        what: the heading; without it that of an attention layer.
+    """
     from rich.markup import escape
 
     top = brightest(maps)
     first = maps[0]
     out.print()
-    out.print(
-        f"[bold]attention of layer {escape(first.layer)}[/], step {format_number(first.step)}"
-    )
+    heading = what or f"attention of layer {first.layer}"
+    out.print(f"[bold]{escape(heading)}[/], step {format_number(first.step)}")
     out.print(
         f"rows are queries, columns are keys; bright is {format_number(float(f'{top:.3g}'))}, "
         "dark is 0, on a square-root scale"

@@ -10,6 +10,7 @@ from mindpulse.jsonlines import number
 
 MAX_BURST_STEPS = 1000
 MAX_SKIPPED_STEPS = 100
+MAX_PROFILED_STEPS = 1000
 LARGEST_STEP = 2.0**53
 
 
@@ -51,6 +52,11 @@ VERBS: dict[str, dict[str, Bounds]] = {
     "free_memory": {},
     "burst": {"steps": Bounds(1.0, MAX_BURST_STEPS, whole=True)},
     "snapshot": {},
+    "profile": {
+        "steps": Bounds(1.0, MAX_PROFILED_STEPS, whole=True, default=20.0),
+        "rank": Bounds(-1.0, 1e6, whole=True, default=-1.0),
+        "metrics": Bounds(0.0, 2.0, whole=True, default=0.0),
+    },
     "checkpoint": {},
     "stop": {},
     "undo": {"seq": Bounds(1.0, LARGEST_STEP, whole=True)},

@@ -19,7 +19,21 @@ ACT_TEXTS: dict[str, tuple[str, str]] = {
     "verb.set_clip": ("clip gradients at {limit}", "将梯度裁剪阈值设为 {limit}"),
     "verb.free_memory": ("free cached device memory", "释放设备缓存内存"),
     "verb.checkpoint": ("save a checkpoint", "保存检查点"),
+    "verb.profile": (
+        "profile {steps} steps (rank {rank}, -1: all; counters {metrics})",
+        "对 {steps} 步进行性能采集（rank {rank}，-1 表示全部；计数器组 {metrics}）",
+    ),
     "verb.undo": ("take request {seq} back", "撤销请求 {seq}"),
+    "profile.taken": (
+        "profile: {folder}; look at it with `mindpulse ascend show {folder}`",
+        "性能数据：{folder}；使用 `mindpulse ascend show {folder}` 查看",
+    ),
+    "profile.late": (
+        "{folder}: nothing has been analysed there yet; the steps may still be running, or their "
+        "analysis; look again with `mindpulse ascend show {folder}`",
+        "{folder}：尚无解析结果；训练步或解析可能仍在进行；请稍后使用 "
+        "`mindpulse ascend show {folder}` 查看",
+    ),
     "status.ready": ("ready", "就绪"),
     "action.go": (
         "request {seq}: all ranks are ready and go before step {step} ({request})",

@@ -130,6 +130,7 @@ class Monitor:
         self._duties = Duties(self._actions, ControlLog(summary_dir), self._boundary)
         self._read_counter = (self._first_step, 0)  # the counter on the device, after which call
         recorder.every(CONTROL_INTERVAL_S, self._duties.exchange)
+        recorder.step_now = self._drain_all.next_step
         self._drained_at = self._ended_at = time.monotonic()
         self._host_s = 0.0
         self._wait_s: float | None = None
@@ -416,6 +417,7 @@ class Monitor:
             harvest = self._drain_all.harvest
             self._guard("the last snapshot", lambda: self._snapshots.take(harvest.last_sampled))
             self._guard("telling which probes never ran", self._tell_silent_probes)
+            self._guard("ending a profile", self._actions.profile.give_up)
 
     def _close_recorder(self) -> None:
         if self._recorder is not None:

@@ -196,6 +196,8 @@ def _compile_all(
     """
 
     def compile_now(tier: int) -> None:
+        # As a call does before it compiles: Parameters of the same name get names of their own.
+        cell._self_check()
         variants.again()
         variants.set(tier)
         with _Phase(cell, name, tier):

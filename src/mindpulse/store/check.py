@@ -15,7 +15,7 @@ from pathlib import Path
 from mindpulse.errors import StoreError
 from mindpulse.store.aside import SET_ASIDE
 from mindpulse.store.codec import RowCodec
-from mindpulse.store.folder import CHECKPOINTS, RUN_NAME, SNAPSHOTS, attempts_of, ranks_of
+from mindpulse.store.folder import CHECKPOINTS, PROFILES, RUN_NAME, SNAPSHOTS, attempts_of, ranks_of
 from mindpulse.store.format import MAGIC, Header
 from mindpulse.store.index_format import INDEX_FOLDER
 from mindpulse.store.names import SUFFIX, parse_name
@@ -99,7 +99,7 @@ def check_rank(folder: Path) -> list[FileReport]:
 
 
 def _of_rank(folder: Path) -> Iterator[Path]:
-    known = {folder / name for name in (SNAPSHOTS, CHECKPOINTS, INDEX_FOLDER)}
+    known = {folder / name for name in (SNAPSHOTS, CHECKPOINTS, PROFILES, INDEX_FOLDER)}
     yield from _others(folder, {NOTES_NAME}, known)
 
 

@@ -18,6 +18,7 @@ from mindpulse.store.format import VERSION
 RUN_NAME = "run.json"
 SNAPSHOTS = "snapshots"
 CHECKPOINTS = "checkpoints"
+PROFILES = "profiles"
 _ATTEMPT = re.compile(r"attempt-(\d{4,})")
 _RANK = re.compile(r"rank-(\d{4,})")
 
@@ -40,6 +41,11 @@ def attempts_of(run_dir: Path) -> dict[int, Path]:
 def ranks_of(attempt_dir: Path) -> dict[int, Path]:
     """The ranks of an attempt in order; none if the folder is missing."""
     return _numbered(attempt_dir, _RANK)
+
+
+def profile_name(step: int) -> str:
+    """Folder of a profile that begins with a step, in the folder `profiles` of a rank."""
+    return f"s{step:06d}"
 
 
 @lru_cache(maxsize=4096)

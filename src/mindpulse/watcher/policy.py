@@ -21,11 +21,13 @@ SHORT_STEP_S = 0.01
 
 MOST = {
     "scale_lr": 8, "skip_step": 16, "rollback": 3, "keep": 200, "set_clip": 8, "free_memory": 16,
-    "burst": 16, "snapshot": 32, "checkpoint": 8, "stop": 2, "undo": 32,
+    "burst": 16, "snapshot": 32, "profile": 8, "checkpoint": 8,
+    "stop": 2, "undo": 32,
 }  # fmt: skip
 MOST_PER_HOUR = {
     "scale_lr": 6, "skip_step": 8, "rollback": 2, "keep": 60, "set_clip": 6, "free_memory": 6,
-    "burst": 8, "snapshot": 12, "checkpoint": 4, "stop": 2, "undo": 16,
+    "burst": 8, "snapshot": 12, "profile": 2, "checkpoint": 4,
+    "stop": 2, "undo": 16,
 }  # fmt: skip
 
 

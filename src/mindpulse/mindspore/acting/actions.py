@@ -8,6 +8,7 @@ from mindpulse.control import Answer, Request
 from mindpulse.control.verbs import CHANGING
 from mindpulse.mindspore.acting.keeping import Keeper
 from mindpulse.mindspore.acting.looking import Stop
+from mindpulse.mindspore.acting.profiling import Profile
 from mindpulse.mindspore.acting.skip import SkipStep
 from mindpulse.mindspore.acting.verb import Data, RefusedError, Verb
 
@@ -22,7 +23,7 @@ class Actions:
         rank, attempt: of this process.
         ranks: how many ranks train together.
         verbs: name -> what it does; "undo" is added.
-        skip, keeper: those that go on for more than one step.
+        skip, keeper, profile: those that go on for more than one step.
         stop: whether the loop is to end.
     """
 
@@ -34,6 +35,7 @@ class Actions:
         verbs: Mapping[str, Verb],
         skip: SkipStep,
         keeper: Keeper,
+        profile: Profile,
         stop: Stop,
     ) -> None:
         self.rank = rank
@@ -41,6 +43,7 @@ class Actions:
         self.ranks = ranks
         self.skip = skip
         self.keeper = keeper
+        self.profile = profile
         self._stop = stop
         self._done: dict[int, tuple[str, Mapping[str, float], Data]] = {}
         self._verbs: dict[str, Verb] = {**verbs, "undo": _Undo(self._done, dict(verbs))}
@@ -53,17 +56,19 @@ class Actions:
     @property
     def busy(self) -> bool:
         """Whether something goes on between steps: then `step_ended` has to be called."""
-        return bool(self.skip.left or self.keeper.every)
+        return bool(self.skip.left or self.keeper.every or self.profile.until)
 
     def step_ended(self, next_step: int) -> None:
-        """Puts back what a skipped step changed; keeps a state if it is time."""
+        """Puts back what a skipped step changed; keeps a state, marks a profiled step if due."""
         self.skip.step_ended()
         self.keeper.between(next_step)
+        self.profile.step_ended(next_step)
 
     def give_up(self) -> None:
         """Something that goes on failed: nothing goes on any more."""
         self.skip.give_up()
         self.keeper.give_up()
+        self.profile.give_up()
 
     def consider(self, request: Request, step: int, now: float) -> Answer:
         """Says whether it could be done: "ready" or "refused"."""

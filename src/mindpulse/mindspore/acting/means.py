@@ -9,6 +9,7 @@ from mindpulse.mindspore.acting.actions import Actions
 from mindpulse.mindspore.acting.clip import SetClip, find_limits
 from mindpulse.mindspore.acting.keeping import Keep, Keeper, Rollback
 from mindpulse.mindspore.acting.looking import Burst, Sampler, Snapshot, Stop
+from mindpulse.mindspore.acting.profiling import Profile
 from mindpulse.mindspore.acting.rate import ScaleRate
 from mindpulse.mindspore.acting.saving import Checkpoint, FreeMemory
 from mindpulse.mindspore.acting.skip import SkipStep
@@ -44,6 +45,7 @@ def actions_of(
     state = TrainingState(cells, without=limits)
     skip, keeper, stop = SkipStep(state, rate, steps_per_call), Keeper(state, rate), Stop()
     keeper.every = options.keep_every
+    profile = Profile(recorder.directory, rank, recorder.note)
     verbs: dict[str, Verb] = {
         "scale_lr": ScaleRate(rate),
         "skip_step": skip,
@@ -54,6 +56,7 @@ def actions_of(
         "burst": Burst(sampler),
         "snapshot": Snapshot(sampler),
         "checkpoint": Checkpoint(TrainingState(cells), recorder.directory),
+        "profile": profile,
         "stop": stop,
     }
-    return Actions(rank, recorder.attempt, ranks_of_launcher(), verbs, skip, keeper, stop)
+    return Actions(rank, recorder.attempt, ranks_of_launcher(), verbs, skip, keeper, profile, stop)

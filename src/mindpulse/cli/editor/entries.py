@@ -1,0 +1,75 @@
+"""The launch configurations and tasks that `mindpulse vscode` offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindpulse.debugging.attach import HOST, port_of
+
+PREFIX = "MindPulse: "
+PYTHON = "${command:python.interpreterPath}"
+FOLDER = "${workspaceFolder}"
+ALL_RANKS = f"{PREFIX}attach to all ranks"
+COMMON: dict[str, Any] = {"justMyCode": False, "subProcess": True}
+
+
+def configurations(script: str, ranks: int) -> list[dict[str, Any]]:
+    """Launch configurations, in the order in which the menu shows them."""
+    launch = {"type": "debugpy", "request": "launch", "console": "integratedTerminal"}
+    program = f"{FOLDER}/{script}"
+    attach = [
+        {
+            "name": attach_name(rank),
+            "type": "debugpy",
+            "request": "attach",
+            "connect": {"host": HOST, "port": port_of(rank)},
+            **COMMON,
+        }
+        for rank in range(ranks)
+    ]
+    return [
+        {"name": f"{PREFIX}train", **launch, "program": program, "cwd": FOLDER, **COMMON},
+        {
+            "name": f"{PREFIX}train in PyNative mode (breakpoints in construct stop)",
+            **launch,
+            "module": "mindpulse.mindspore.pynative",
+            "args": [program],
+            "cwd": FOLDER,
+            **COMMON,
+        },
+        *attach,
+    ]
+
+
+def compounds(ranks: int) -> list[dict[str, Any]]:
+    """What starts several at once; none for a single rank."""
+    names = [attach_name(rank) for rank in range(ranks)]
+    return [{"name": ALL_RANKS, "configurations": names}] if ranks > 1 else []
+
+
+def attach_name(rank: int) -> str:
+    """Name of the configuration that attaches to a rank."""
+    return f"{PREFIX}attach to rank {rank}"
+
+
+def tasks(run: str) -> list[dict[str, Any]]:
+    """Tasks."""
+    watch = _task("watch", ["watch", run], [])
+    watch |= {"isBackground": True, "presentation": {"panel": "dedicated"}}
+    report = ["report", run, "--output", f"{run}/report.html"]
+    return [
+        watch,
+        _task("report", report, []),
+        _task("analyze", ["analyze", run], []),
+    ]
+
+
+def _task(name: str, words: list[str], matchers: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "label": f"{PREFIX}{name}",
+        "type": "process",
+        "command": PYTHON,
+        "args": ["-m", "mindpulse.cli", *words],
+        "options": {"cwd": FOLDER},
+        "problemMatcher": matchers,
+    }
