@@ -12,8 +12,11 @@ from mindpulse.errors import UsageError
 from mindpulse.messages.act_texts import ACT_TEXTS
 from mindpulse.messages.compare_texts import COMPARE_TEXTS
 from mindpulse.messages.deliver_texts import DELIVER_TEXTS
+from mindpulse.messages.doctor_data_texts import DOCTOR_DATA_TEXTS
+from mindpulse.messages.doctor_debug_texts import DOCTOR_DEBUG_TEXTS
 from mindpulse.messages.doctor_env_texts import DOCTOR_ENV_TEXTS
 from mindpulse.messages.doctor_memory_texts import DOCTOR_MEMORY_TEXTS
+from mindpulse.messages.doctor_texts import DOCTOR_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
 from mindpulse.messages.rules_texts import RULE_REASONS, RULES_TEXTS
@@ -126,6 +129,9 @@ CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.item
 CATALOGUE.update({f"deliver.{_key}": _pair for _key, _pair in DELIVER_TEXTS.items()})
 CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_ENV_TEXTS.items()})
 CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_MEMORY_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_DATA_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_DEBUG_TEXTS.items()})
 CATALOGUE.update(WATCH_TEXTS)
 for _name, _texts in (*RULE_TEXTS.items(), *WATCHER_RULE_TEXTS.items()):
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})
