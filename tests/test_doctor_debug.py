@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from doctoring import findings, problems
 from mindpulse.cli import main
+from mindpulse.cli.editor.entries import MATCHER
 from mindpulse.doctor.debug import check_debug
 from mindpulse.doctor.debug_python import check_environment, check_launch, check_process
 from mindpulse.doctor.debug_reading import GRAPH, PYNATIVE, UNKNOWN
@@ -191,6 +193,10 @@ def test_a_script_that_is_no_python(look, tmp_path: Path) -> None:  # type: igno
         read_script(tmp_path / "none.py")
 
 
+def test_an_odd_backslash_is_not_told(look) -> None:  # type: ignore[no-untyped-def]
+    assert "debug_no_graph" in look('pattern = "\\d+"\n')
+
+
 # -- Python's side ----------------------------------------------------------------------------
 
 
@@ -260,3 +266,9 @@ def test_the_command_quotes_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert call.exit_code == 1
     first = call.output.splitlines()[0]
     assert first.startswith("doctor: problem: debug.graph: train.py:5: breakpoint() in Net.constr")
+    pattern = MATCHER["pattern"]  # as VS Code reads that line
+    found = re.match(pattern["regexp"], first)
+    assert found is not None
+    assert (found[pattern["file"]], found[pattern["line"]]) == ("train.py", "5")
+    assert found[pattern["code"]] == "debug.graph"
+    assert found[pattern["message"]].startswith("breakpoint() in Net.construct")

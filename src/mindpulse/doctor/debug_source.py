@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def read_script(path: Path) -> Reading:
         UsageError: it cannot be read or parsed; says where.
     """
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the script's own, as of an odd backslash
+            tree = ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
         raise UsageError(f"{path}:{error.lineno}: {error.msg}; this is not Python 3") from error
     except (OSError, ValueError, RecursionError) as error:
