@@ -16,6 +16,7 @@ VOCABULARY = {"errors", "series", "schedule"}
 STORE = {"store", "jsonlines"}
 RULES = {*STORE, "catalogue", "control", "window", "rules", "alerts", "messages"}
 EDGE = {*RULES, "interop", "watcher", "deliver", "health", "testing", "recorder", "summary"}
+EDGE |= {"ascend"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "series": set(),
@@ -42,7 +43,7 @@ ROOMS: dict[str, set[str]] = {
     "doctor": {*EDGE, "compare", "debugging"},
     "notebook": {*EDGE, "report", "debugging"},
     "cli": {*EDGE, "report", "demo", "compare", "doctor", "debugging", "ascend"},
-    "mindspore": {*STORE, "interop", "recorder", "control", "catalogue"},
+    "mindspore": {*STORE, "interop", "recorder", "control", "catalogue", "ascend"},
     "demo": {*EDGE, "report", "mindspore"},
 }
 TRAINING_SIDE = {"numpy", "google_crc32c", "mindspore"}

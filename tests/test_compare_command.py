@@ -169,6 +169,15 @@ def test_markdown_for_a_merge_request(runs: Path, tmp_path: Path) -> None:
     assert {line.count("|") for line in tables} == {5, 4}
 
 
+def test_another_cann_or_driver_is_told(tmp_path: Path) -> None:
+    software = {"cann": "8.3.RC2", "driver": "25.3.rc1", "mindspore_commit": "2d550373"}
+    write(tmp_path / "a", falling(2, 0), **software)
+    write(tmp_path / "b", falling(2, 1), **software | {"cann": "8.5.0"})
+    told = call("compare", str(tmp_path / "a"), str(tmp_path / "b")).output
+    assert re.search(r"cann\W+8\.3\.RC2\W+8\.5\.0", told)
+    assert "25.3.rc1" not in told
+
+
 def test_a_tag_that_is_missing_is_answered_with_near_ones_of_both(runs: Path) -> None:
     result = call("compare", runs / "a", runs / "other")
     assert result.exit_code == 2

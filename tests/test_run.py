@@ -338,4 +338,4 @@ def test_importing_the_package_is_cheap() -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["False", "6", "True"]
+    assert done.stdout.split() == ["False", "8", "True"]

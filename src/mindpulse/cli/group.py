@@ -44,6 +44,7 @@ COMMANDS = {
     "profile": "Let a running training be profiled for some steps, into its run.",
     "ascend": "Show what Ascend's profilers wrote: operators, L2 cache, communication, memory.",
     "silence": "Keep the alerts of a run quiet for a time.",
+    "doctor": "What is wrong: empty summaries, versions, memory, debugging, data.",
     "selftest": "Put faults into a recorded run and see which rules would tell.",
     "vscode": "Launch configurations and tasks for VS Code, beside what is there.",
     "demo": "Train a small BERT or ViT under MindPulse, with a fault if you like.",

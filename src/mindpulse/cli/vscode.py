@@ -63,7 +63,7 @@ def command(folder: Path, script: str, run: str, ranks: int, dry_run: bool, as_j
             "compounds": ("name", entries.compounds(ranks)),
         }),
         merge(folder / ".vscode" / "tasks.json", "2.0.0", {
-            "tasks": ("label", entries.tasks(run)),
+            "tasks": ("label", entries.tasks(run, script)),
         }),
     ]  # fmt: skip
     if not dry_run:

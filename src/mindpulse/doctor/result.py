@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from mindpulse.messages import text
@@ -40,6 +42,11 @@ class Result:
         if self.status == "ok":
             return ""
         return text(f"doctor.{self.finding}.cure", lang, **self.values)
+
+
+def quoted(path: Path) -> str:
+    """A path as a shell takes it, for a command to run next."""
+    return shlex.quote(str(path))
 
 
 def in_order(results: Sequence[Result]) -> list[Result]:

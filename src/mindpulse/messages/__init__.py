@@ -13,6 +13,11 @@ from mindpulse.messages.act_texts import ACT_TEXTS
 from mindpulse.messages.ascend_texts import ASCEND_TEXTS
 from mindpulse.messages.compare_texts import COMPARE_TEXTS
 from mindpulse.messages.deliver_texts import DELIVER_TEXTS
+from mindpulse.messages.doctor_data_texts import DOCTOR_DATA_TEXTS
+from mindpulse.messages.doctor_debug_texts import DOCTOR_DEBUG_TEXTS
+from mindpulse.messages.doctor_env_texts import DOCTOR_ENV_TEXTS
+from mindpulse.messages.doctor_memory_texts import DOCTOR_MEMORY_TEXTS
+from mindpulse.messages.doctor_texts import DOCTOR_TEXTS
 from mindpulse.messages.measure_texts import MEASURE_TEXTS, SOURCE_TEXTS
 from mindpulse.messages.notebook_texts import NOTEBOOK_TEXTS
 from mindpulse.messages.rule_texts import RULE_TEXTS, Pair
@@ -125,6 +130,11 @@ CATALOGUE.update({f"rule.{_name}.why": _pair for _name, _pair in RULE_REASONS.it
 CATALOGUE.update({f"compare.{_key}": _pair for _key, _pair in COMPARE_TEXTS.items()})
 CATALOGUE.update({f"deliver.{_key}": _pair for _key, _pair in DELIVER_TEXTS.items()})
 CATALOGUE.update({f"notebook.{_key}": _pair for _key, _pair in NOTEBOOK_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_ENV_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_MEMORY_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_DATA_TEXTS.items()})
+CATALOGUE.update({f"doctor.{_key}": _pair for _key, _pair in DOCTOR_DEBUG_TEXTS.items()})
 CATALOGUE.update(WATCH_TEXTS)
 for _name, _texts in (*RULE_TEXTS.items(), *WATCHER_RULE_TEXTS.items()):
     CATALOGUE.update({f"rule.{_name}.{part}": pair for part, pair in _texts.items()})

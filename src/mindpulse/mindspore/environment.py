@@ -10,6 +10,10 @@ import mindspore as ms
 import numpy as np
 
 from mindpulse import __version__
+from mindpulse.ascend.versions import versions
+
+# What of the machine's software goes into the fingerprint, where it is found.
+FOUND = ("cann", "driver", "firmware", "mindformers", "mindnlp", "mindspore_commit", "protobuf")
 
 
 def rank_of_process() -> int:
@@ -25,9 +29,10 @@ def ranks_of_launcher() -> int:
 
 
 def fingerprint() -> dict[str, str]:
-    """Versions and settings that decide how a training behaves."""
+    """Versions and settings that decide how a training behaves; read from files in milliseconds."""
+    found = versions()
     mode = "graph" if ms.get_context("mode") == ms.GRAPH_MODE else "pynative"
-    return {
+    return {name: found[name] for name in FOUND if name in found} | {
         "mindpulse": __version__,
         "mindspore": ms.__version__,
         "numpy": np.__version__,

@@ -16,6 +16,7 @@ from mindpulse.control import ControlLog, Message
 from mindpulse.errors import UsageError
 from mindpulse.mindspore.acting.duties import Duties
 from mindpulse.mindspore.acting.means import actions_of
+from mindpulse.mindspore.attached import ATTACHED_NOTE, attached
 from mindpulse.mindspore.draining import Call, Drain
 from mindpulse.mindspore.environment import fingerprint, rank_of_process
 from mindpulse.mindspore.guard import Guard
@@ -25,6 +26,7 @@ from mindpulse.mindspore.snapshots import Snapshots
 from mindpulse.mindspore.variants import jitted
 from mindpulse.recorder import Recorder
 from mindpulse.schedule import Budget, whole_steps
+from mindpulse.store.switch import switched_off
 
 log = logging.getLogger("mindpulse")
 DRAIN_INTERVAL_S = 1.0
@@ -38,8 +40,9 @@ Item = TypeVar("Item")
 class Monitor:
     """Watches one training; `attach` and `TransformerMonitor` make it.
 
-    A monitor that cannot start (the folder cannot be written, nothing can be planted) says so in
-    `problem`, logs it once, and does nothing: the training runs as if it were not there.
+    A monitor that cannot start (the folder cannot be written, nothing can be planted), or that
+    `MINDPULSE=off` in the environment switches off, says so in `problem`, logs it once, and does
+    nothing: the training runs as if it were not there.
 
     Attributes:
         probes: the places found in the model, planted or not, with the reason; prints as a table.
@@ -78,7 +81,11 @@ class Monitor:
             self._start, net, [x for x in optimizers if x is not None], summary_dir,
             flush_interval, options, train_cell, rank,
         )  # fmt: skip
-        if not self._guard("starting MindPulse", start):
+        off = switched_off()
+        if off:
+            self.problem = f"recording is switched off by {off} in the environment"
+            log.info("MindPulse does not watch this training: %s", self.problem)
+        elif not self._guard("starting MindPulse", start):
             self._give_up()
 
     def _start(
@@ -95,6 +102,7 @@ class Monitor:
         self._flush_interval, self._options = flush_interval, options
         self._cells = [net, *optimizers, train_cell]
         self._open(summary_dir)
+        self._guard("noting how the training stands", lambda: self._note_attached(optimizers))
         planted = plant_all(
             net, optimizers, train_cell, self._first_step, options, self._guard, self._saw_batch
         )
@@ -530,6 +538,10 @@ class Monitor:
         self._note(
             "probe", path=place.path, what=place.kind, state=place.state, reason=place.reason
         )
+
+    def _note_attached(self, optimizers: Sequence[Any]) -> None:
+        found = attached(self._cells, optimizers, self._options.intervals(), self._flush_interval)
+        self._note(ATTACHED_NOTE, **found)
 
     def _note(self, kind: str, **data: Any) -> None:
         if self._recorder is not None:

@@ -10,6 +10,19 @@ PREFIX = "MindPulse: "
 PYTHON = "${command:python.interpreterPath}"
 FOLDER = "${workspaceFolder}"
 ALL_RANKS = f"{PREFIX}attach to all ranks"
+# Reads the lines of `mindpulse doctor debug --format problems` that name a place.
+MATCHER: dict[str, Any] = {
+    "owner": "mindpulse",
+    "fileLocation": ["autoDetect", FOLDER],
+    "severity": "warning",
+    "pattern": {
+        "regexp": r"^doctor: (?:problem|unknown): (\S+): (.+?):(\d+): (.*)$",
+        "code": 1,
+        "file": 2,
+        "line": 3,
+        "message": 4,
+    },
+}
 COMMON: dict[str, Any] = {"justMyCode": False, "subProcess": True}
 
 
@@ -52,8 +65,8 @@ def attach_name(rank: int) -> str:
     return f"{PREFIX}attach to rank {rank}"
 
 
-def tasks(run: str) -> list[dict[str, Any]]:
-    """Tasks."""
+def tasks(run: str, script: str) -> list[dict[str, Any]]:
+    """Tasks; the doctor's findings become problems of the editor, at the lines they name."""
     watch = _task("watch", ["watch", run], [])
     watch |= {"isBackground": True, "presentation": {"panel": "dedicated"}}
     report = ["report", run, "--output", f"{run}/report.html"]
@@ -61,6 +74,8 @@ def tasks(run: str) -> list[dict[str, Any]]:
         watch,
         _task("report", report, []),
         _task("analyze", ["analyze", run], []),
+        _task("doctor", ["doctor", "run", run], []),
+        _task("breakpoints", ["doctor", "debug", script, "--format", "problems"], [MATCHER]),
     ]
 
 
