@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from mindpulse.ascend.npu_smi import NpuSmi, looks_like, parse
 from mindpulse.ascend.profile import Profile, by_time, profiles_below, read_profile
 from mindpulse.ascend.tables import Cores, Memory, Statistics, Steps
 from mindpulse.cli import options
@@ -44,8 +46,13 @@ def command() -> None:
 def show(path: Path, limit: int, lang: str, as_json: bool) -> None:
     """Show a profiler's folder, all folders below a path, or one file.
 
-    Exit code 1 says that rows are damaged, or that something is to be mended.
+    Also the text of `npu-smi info`. Exit code 1 says that rows are damaged, that a chip is not
+    well, or that something else is to be mended.
     """
+    if path.is_file() and looks_like(text_of(path)):
+        if not show_chips(parse(text_of(path)), as_json):
+            click.get_current_context().exit(EXIT_FINDINGS)
+        return
     places = profiles_below(path)
     if not places:
         raise UsageError(f"{path}: no profile in it or below it")
@@ -59,6 +66,46 @@ def show(path: Path, limit: int, lang: str, as_json: bool) -> None:
                 click.echo(line)
     if any(p.damaged or any(f.bad for f in p.findings()) for p in profiles):
         click.get_current_context().exit(EXIT_FINDINGS)
+
+
+def text_of(path: Path) -> str:
+    """A text of ordinary size; of a larger file its beginning.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(1 << 20)
+
+
+def show_chips(found: NpuSmi, as_json: bool) -> bool:
+    """Prints what npu-smi told; whether every chip is well and every line was whole."""
+    if as_json:
+        print_json(asdict(found))
+    else:
+        click.echo(f"npu-smi {found.tool or '?'}  driver {found.driver or '?'}")
+        for chip in found.chips:
+            numbers = [
+                f"{value:g} {unit}" for value, unit in
+                ((chip.power_w, "W"), (chip.temperature_c, "C"),
+                 (None if chip.ai_core is None else chip.ai_core * 100, "% AICore"))
+                if value is not None
+            ]  # fmt: skip
+            for what, pair in (("HBM", chip.hbm), ("memory", chip.memory)):
+                if pair is not None and pair[1]:
+                    numbers.append(f"{what} {pair[0] / MB:,.0f} of {pair[1] / MB:,.0f} MB")
+            told = ", ".join([chip.health, *numbers])
+            click.echo(f"  NPU {chip.npu} chip {chip.chip} {chip.name}: {told}")
+        for process in found.processes:
+            held = "?" if process.memory is None else f"{process.memory / MB:,.0f}"
+            where = f"NPU {process.npu} chip {process.chip}"
+            click.echo(f"  {where}: process {process.pid} {process.name} {held} MB")
+        for name, value in found.values.items():
+            click.echo(f"  {name}: {value}")
+        for problem in found.problems:
+            click.echo(f"! {problem!r} is cut, or of no known shape")
+    well = all(chip.health == "OK" for chip in found.chips)
+    return well and not found.problems
 
 
 def lines(profile: Profile, limit: int, lang: str) -> Iterator[str]:
