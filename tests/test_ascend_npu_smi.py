@@ -117,7 +117,8 @@ def test_real_tables(name: str) -> None:
     assert (found.tool, found.driver, len(found.processes)) == (tool, driver, processes)
     assert [
         (c.npu, c.name, c.health, c.power_w, c.temperature_c, c.chip, c.device, c.bus,
-         None if c.ai_core is None else round(c.ai_core * 100), megabytes(c.memory), megabytes(c.hbm))
+         None if c.ai_core is None else round(c.ai_core * 100),
+         megabytes(c.memory), megabytes(c.hbm))
         for c in found.chips
     ] == chips  # fmt: skip
 
