@@ -28,7 +28,7 @@ SHARES = {
 
 @click.group("ascend")
 def command() -> None:
-    """Read what Ascend's profilers wrote."""
+    """Read what Ascend's tools wrote; `show --json` is for programs."""
 
 
 @command.command("show")
