@@ -18,6 +18,7 @@ from mindpulse.errors import FormatError, StoreError
 
 HEAD_BYTES = 4096
 MAX_FIELD = 1 << 24
+LARGE = 1e12  # from here on digits can have been lost
 MOST_PROBLEMS = 20
 NOTHING = frozenset({"", "-", "--", "n/a", "na", "nan", "null", "none"})
 DELIMITERS = ",;\t"
@@ -68,9 +69,12 @@ class CsvFile:
         self.rows = 0
         self.on_row: Callable[[list[str]], object] = len
         self._encoding = _encoding(path, head_of(path))
-        first = next(self._lines(), "")
+        first = next((line for line in self._lines() if line.strip()), "")
         self._delimiter = max(DELIMITERS, key=first.count)
-        names = next(csv.reader([first], delimiter=self._delimiter), [])
+        try:
+            names = next(filter(None, csv.reader(self._lines(), delimiter=self._delimiter)), [])
+        except csv.Error as error:
+            raise FormatError(f"{path}: the first line names no column: {error}") from error
         self.header = [name.strip() for name in names]
         while self.header and not self.header[-1]:  # some tools end each line with a comma
             self.header.pop()
@@ -83,7 +87,7 @@ class CsvFile:
         reader = csv.reader(self._lines(), delimiter=self._delimiter)
         width = len(self.header)
         try:
-            next(reader, None)
+            next(filter(None, reader), None)
             for row in reader:
                 if not row or row == [""]:
                     continue
@@ -100,9 +104,21 @@ class CsvFile:
         """A cell as a number; NaN where there is none, and where it cannot be trusted."""
         text = text.strip()
         try:
-            return float(text) if text[-1:].isdigit() or text[-1:] == "." else self._odd(text)
+            value = float(text) if text[-1:].isdigit() or text[-1:] == "." else self._odd(text)
         except ValueError:
             return self._odd(text)
+        if math.isinf(value) or (abs(value) >= LARGE and digits_lost(text)):
+            self._ruin(text, "too large, or has lost digits")
+            return math.nan
+        return value
+
+    def share(self, text: str) -> float:
+        """A cell as a share from 0 to 1; one beyond is in another unit, and does not count."""
+        value = self.number(text)
+        if value < 0 or value > 1:
+            self._ruin(text, "no share from 0 to 1")
+            return math.nan
+        return value
 
     def time_ns(self, text: str, ns_per_unit: int) -> int | None:
         """A time in whole nanoseconds: floats have too few digits for times since the epoch."""

@@ -18,6 +18,7 @@ COUNTER = re.compile(
     r"(?P<miss>write_cache_miss_allocate|r[01]_read_cache_miss_allocate|(?:read|write)_local_l2_miss)"
     r")$"
 )
+PAIRS = (("_hit", "_miss_allocate"), ("_hit", "_miss"))
 BANDWIDTH = re.compile(r"^(?:aic_|aiv_)?(?P<memory>[a-z0-9_]+?)_(?P<way>read|write)_bw(?:_cube)?$")
 
 
@@ -100,11 +101,11 @@ class Operators:
         if duration > self.longest[1]:
             self.longest = (name, duration)
         self._units(reader, row, name, duration)
-        for index, is_hit in reader.counters:
-            count = reader.at(row, index)
-            if math.isfinite(count):
-                found.lookups += count
-                found.hits += count if is_hit else 0.0
+        for hit, miss, _ in reader.counters:
+            hits, misses = reader.at(row, hit), reader.at(row, miss)
+            if hits >= 0 and misses >= 0:
+                found.lookups += hits + misses
+                found.hits += hits
         for key, index, factor in reader.bandwidths:
             value = reader.at(row, index) * factor
             self.bandwidth.setdefault(key, Weighted()).add(value, duration)
@@ -137,17 +138,30 @@ class Operators:
         }
 
 
+def counter_pairs(columns: Columns) -> list[tuple[int, int, str]]:
+    """(column of hits, column of misses, name of the hits): one without the other is no rate.
+
+    Example:
+        >>> header = ["aic_write_cache_hit", "aic_write_cache_miss_allocate", "r0_read_cache_hit"]
+        >>> counter_pairs(Columns(header))
+        [(0, 1, 'aic_write_cache_hit')]
+    """
+    return [
+        (columns.at[name], columns.at[missed], name)
+        for name in columns.at
+        if (match := COUNTER.match(name)) and match["hit"]
+        for hit, miss in PAIRS
+        if (missed := name.removesuffix(hit) + miss) in columns.at
+    ]
+
+
 class _Row:
     """Cells of a row by our names; which columns are counters, and which bandwidths."""
 
     def __init__(self, file: CsvFile, columns: Columns) -> None:
         self._file, self._columns = file, columns
         self.text = columns.text
-        self.counters = [
-            (index, bool(match["hit"]))
-            for index, name in enumerate(columns.names)
-            if (match := COUNTER.match(name))
-        ]
+        self.counters = counter_pairs(columns)
         self.bandwidths = [
             ((match["memory"], match["way"]), index, columns.factor[name])
             for index, name in enumerate(columns.names)

@@ -12,7 +12,7 @@ from typing import TypeVar
 from mindpulse.ascend.attention import is_attention
 from mindpulse.ascend.columns import Columns
 from mindpulse.ascend.csv_file import CsvFile
-from mindpulse.ascend.json_files import Told, read_json, take
+from mindpulse.ascend.json_files import MOST_BYTES, Told, read_json, take
 from mindpulse.ascend.kinds import Table, kind_of
 from mindpulse.ascend.operators import Operators
 from mindpulse.ascend.tables import (
@@ -29,7 +29,8 @@ from mindpulse.errors import FormatError, MindPulseError, StoreError, UsageError
 
 LOW_L2 = 0.6
 SUFFIXES = (".csv", ".json", ".txt")
-_RANK = re.compile(r"rank[_-]?(\d+)")
+_RANK = re.compile(r"(?<![a-z0-9])rank[_-]?(\d+)(?![a-z0-9])")  # not "lowrank16"
+_INFO = re.compile(r"profiler_info_(\d+)\.json")
 _TABLE = re.compile(r"\.csv$|^profiler_info|^communication|^trace_view")
 _FOLDERS = ("ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output", "FRAMEWORK")
 Found = TypeVar("Found")
@@ -238,13 +239,23 @@ def _files_of(folder: Path) -> Iterator[Path]:
 def _read(path: Path, profile: Profile, alone: bool) -> FileRead:
     try:
         if ".json" in path.name:
-            return FileRead(path, take(read_json(path), profile.told))
+            return _read_json(path, profile)
         return _read_csv(CsvFile(path), profile)
     except FormatError as error:
         text = path.suffix == ".txt" and not alone  # logs and lists that are no tables
         return FileRead(path, "", problems=() if text else (str(error),))
     except MindPulseError as error:
         return FileRead(path, "", problems=(str(error),))
+
+
+def _read_json(path: Path, profile: Profile) -> FileRead:
+    size = path.stat().st_size
+    if size > MOST_BYTES:  # nothing is wrong with it
+        return FileRead(path, "not read", problems=(f"{size / 1e6:.0f} MB of JSON are not read",))
+    kind = take(read_json(path), profile.told)
+    if profile.told.rank is None and (match := _INFO.fullmatch(path.name)):
+        profile.told.rank = int(match[1])
+    return FileRead(path, kind)
 
 
 def _read_csv(file: CsvFile, profile: Profile) -> FileRead:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from mindpulse.ascend.attention import is_attention
 from mindpulse.ascend.columns import Columns
-from mindpulse.ascend.csv_file import CsvFile
-from mindpulse.ascend.operators import BANDWIDTH, COUNTER
+from mindpulse.ascend.csv_file import NOTHING, CsvFile
+from mindpulse.ascend.operators import BANDWIDTH, counter_pairs
 
+MOST_MOMENTS = 1 << 18
 TICK_US = 0.01  # the old step trace counts in steps of 10 ns
 WHOLE = ("PTA+GE", "PTA", "MindSpore+GE", "MindSpore", "GE", "?")  # who holds the framework's pool
 STEP_PARTS = {
@@ -59,9 +60,9 @@ class Steps:
     def share(self, part: str) -> float:
         """Time of a part over the time of the steps; NaN where it is not told."""
         mine = [s.parts for s in self.rows if not s.whose.startswith("stage")]
-        whole = sum(parts.get("stage", 0.0) for parts in mine)
-        told = [parts[part] for parts in mine if part in parts]
-        return sum(told) / whole if told and whole else math.nan
+        told = [parts for parts in mine if part in parts and "stage" in parts]
+        whole = sum(parts["stage"] for parts in told)
+        return sum(parts[part] for parts in told) / whole if whole else math.nan
 
 
 @dataclass(slots=True)
@@ -109,7 +110,7 @@ class Memory:
 
     Attributes:
         pools: by component.
-        times: how many different moments.
+        times: how many different moments; counted up to `MOST_MOMENTS` a file.
     """
 
     pools: dict[str, Pool] = field(default_factory=dict)
@@ -118,7 +119,8 @@ class Memory:
     def read(self, file: CsvFile) -> None:
         """Adds the rows of a file."""
         columns = Columns(file.header)
-        last, seen = "", set[str]()
+        ns = round(1000 * columns.factor.get("timestamp", 1.0))
+        last, seen = "", set[int]()
         for row in file:
             pool = self.pools.setdefault(columns.text(row, "component") or "?", Pool())
             pool.rows += 1
@@ -128,11 +130,14 @@ class Memory:
                 pool.reserved = reserved
             if not allocated <= pool.allocated and math.isfinite(allocated):
                 pool.allocated = allocated
-                pool.idle_share = (reserved - allocated) / reserved if reserved else math.nan
+                known = reserved > 0 and allocated <= reserved
+                pool.idle_share = (reserved - allocated) / reserved if known else math.nan
             moment = columns.text(row, "timestamp")
             if moment != last:
                 last = moment
-                seen.add(moment)
+                time = file.time_ns(moment, ns)
+                if time is not None and len(seen) < MOST_MOMENTS:
+                    seen.add(time)
         self.times += len(seen)
 
     @property
@@ -168,7 +173,7 @@ class Blocks:
             size = _number(file, columns, row, "size")
             if size > self.largest[1]:
                 self.largest = (columns.text(row, "name"), size)
-            self.never_released += not columns.text(row, "release time")
+            self.never_released += columns.text(row, "release time").lower() in NOTHING
             for when in ("allocation", "release"):
                 for what in ("allocated", "reserved"):
                     value = _number(file, columns, row, f"{when} total {what}")
@@ -230,7 +235,7 @@ class CacheRates:
         for row in file:
             self.rows += 1
             name = columns.text(row, "name")
-            rate = file.number(columns.text(row, "hit rate"))
+            rate = file.share(columns.text(row, "hit rate"))
             victim = file.number(columns.text(row, "victim rate"))
             if math.isfinite(victim):
                 self.victims[name] = max(victim, self.victims.get(name, 0.0))
@@ -267,27 +272,31 @@ class Cores:
         """Adds the rows of a file."""
         columns = Columns(file.header)
         wanted = [
-            (index, name)
-            for index, name in enumerate(columns.names)
-            if COUNTER.match(name) or BANDWIDTH.match(name)
+            (index, name) for index, name in enumerate(columns.names) if BANDWIDTH.match(name)
         ]
+        pairs = counter_pairs(columns)
         for row in file:
             self.rows += 1
             for index, name in wanted:
                 value = file.number(row[index]) if index < len(row) else math.nan
                 if math.isfinite(value):
-                    self._add(name, value, columns.factor[name])
+                    self._bandwidth(name, value, columns.factor[name])
+            for hit, miss, name in pairs:
+                if max(hit, miss) < len(row):
+                    self._lookup(name, file.number(row[hit]), file.number(row[miss]))
 
-    def _add(self, name: str, value: float, factor: float) -> None:
-        if (counter := COUNTER.match(name)) is not None:
-            core, is_hit = name[:3], bool(counter["hit"])
-            hits = value if is_hit else 0.0
-            self.hits[core] = self.hits.get(core, 0.0) + hits
-            self.lookups[core] = self.lookups.get(core, 0.0) + value
-            if "read" in name:
-                self.read_hits[core] = self.read_hits.get(core, 0.0) + hits
-                self.reads[core] = self.reads.get(core, 0.0) + value
-        elif (found := BANDWIDTH.match(name)) is not None and factor > 1:
+    def _lookup(self, name: str, hits: float, misses: float) -> None:
+        if not (hits >= 0 and misses >= 0):  # NaN too: a count without the other is no rate
+            return
+        core = name[:3]
+        self.hits[core] = self.hits.get(core, 0.0) + hits
+        self.lookups[core] = self.lookups.get(core, 0.0) + hits + misses
+        if "read" in name:
+            self.read_hits[core] = self.read_hits.get(core, 0.0) + hits
+            self.reads[core] = self.reads.get(core, 0.0) + hits + misses
+
+    def _bandwidth(self, name: str, value: float, factor: float) -> None:
+        if (found := BANDWIDTH.match(name)) is not None and factor > 1:
             key = (name[:3], found["memory"], found["way"])
             self.bandwidth[key] = self.bandwidth.get(key, 0.0) + value * factor
 

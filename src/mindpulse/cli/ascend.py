@@ -238,8 +238,11 @@ def as_object(profile: Profile, limit: int, lang: str) -> dict[str, Any]:
             for t in profile.told.transfers
         ],
         "memory": {
-            name: {"reserved": pool.reserved, "allocated": pool.allocated, "rows": pool.rows}
-            for memory in profile.of(Memory) for name, pool in memory.pools.items()
+            kind: {
+                name: {"reserved": pool.reserved, "allocated": pool.allocated, "rows": pool.rows}
+                for name, pool in memory.pools.items()
+            }
+            for kind, memory in profile.tables.items() if isinstance(memory, Memory)
         },
         "figures": profile.figures(),
         "findings": [
