@@ -131,6 +131,7 @@ def test_analyze_shows_what_is_in_one(tmp_path: Path) -> None:
     mindpulse.snap("hidden", RNG.normal(size=(2, 3, 5)), step=12)
     recorder.close()
     listed = analyze(tmp_path)
+    assert "probabilities" not in analyze(tmp_path, "--quick")  # which reads no snapshot
     assert "probabilities  step 9  float16 (2, 3, 5, 5)" in listed
     shown = analyze(tmp_path, "--snap", "probabilities")
     assert all(text in shown for text in ("quantiles", "head 0", "head 1", "head 2"))

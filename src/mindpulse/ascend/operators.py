@@ -129,12 +129,12 @@ class Operators:
             vector = reader.number(row, "vec_ratio")  # 910A: one kind of core
         self.vector.add(vector, duration)
 
-    def l2_rates(self, attention: bool = False) -> dict[str, float]:
-        """Share of hits by type of operator; only attention if asked for."""
+    def l2_kinds(self, attention: bool) -> dict[str, Kind]:
+        """The types of operators whose L2 accesses were counted; only attention if asked for."""
         return {
-            kind: found.hits / found.lookups
-            for kind, found in self.kinds.items()
-            if found.lookups and (is_attention(kind) or not attention)
+            name: kind
+            for name, kind in self.kinds.items()
+            if kind.lookups and (is_attention(name) or not attention)
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -16,12 +16,10 @@ from mindpulse.ascend.json_files import MOST_BYTES, Told, read_json, take
 from mindpulse.ascend.kinds import Table, kind_of
 from mindpulse.ascend.operators import Operators
 from mindpulse.ascend.tables import (
-    Blocks,
     CacheRates,
     Cores,
     DeviceBandwidth,
     Memory,
-    OldSteps,
     Statistics,
     Steps,
 )
@@ -108,7 +106,8 @@ class Profile:
             for rates in self.of(CacheRates):
                 found |= rates.means(attention)
             for operators in self.of(Operators):
-                found |= operators.l2_rates(attention)
+                kinds = operators.l2_kinds(attention)
+                found |= {name: kind.hits / kind.lookups for name, kind in kinds.items()}
             if found:
                 return found
         cores = [c.rate for c in self.of(Cores) if math.isfinite(c.rate)]
@@ -142,11 +141,7 @@ class Profile:
         """Hits over lookups of the operators of `l2_by_operator`, all together."""
         for attention in (True, False):
             for operators in self.of(Operators):
-                kinds = [
-                    kind for name, kind in operators.kinds.items()
-                    if kind.lookups and (is_attention(name) or not attention)
-                ]  # fmt: skip
-                if kinds:
+                if kinds := operators.l2_kinds(attention).values():
                     return sum(k.hits for k in kinds) / sum(k.lookups for k in kinds)
         return _first(iter(self.l2_by_operator().values()), mean=True)
 
@@ -301,15 +296,8 @@ def by_time(profile: Profile) -> list[tuple[str, float, float]]:
         if operators.total_us:
             kinds = operators.kinds.items()
             return sorted(((n, k.count, k.total_us) for n, k in kinds), key=lambda x: -x[2])
-    order: Sequence[str] = ("op_statistic", "cpu_op_type_info", "aicore_intermediate_type")
-    for name in order:
+    for name in ("op_statistic", "cpu_op_type_info", "aicore_intermediate_type"):
         table = profile.tables.get(name)
         if isinstance(table, Statistics) and table.rows:
             return [(row.name, row.count, row.total_us) for row in table.by_time]
     return []
-
-
-__all__ = [
-    "Blocks", "FileRead", "Finding", "Memory", "OldSteps", "Profile", "by_time", "profiles_below",
-    "read_profile",
-]  # fmt: skip

@@ -84,7 +84,7 @@ def command(
         files, problems = summarise_files(run, reports)
         held = holdings(run, {report.tag for report in reports if report.damaged_rows})
         found = Snapshots() if quick else read_snapshots(run)
-        snaps = snaps_in(run.snapshots())
+        snaps = [] if quick else snaps_in(run.snapshots())
     problems += found.problems
     empty = without_rows(run.path, reports)
     advice = repair_advice(run, reports)

@@ -49,8 +49,9 @@ def show(path: Path, limit: int, lang: str, as_json: bool) -> None:
     Also the text of `npu-smi info`. Exit code 1 says that rows are damaged, that a chip is not
     well, or that something else is to be mended.
     """
-    if path.is_file() and looks_like(text_of(path)):
-        if not show_chips(parse(text_of(path)), as_json):
+    beginning = text_of(path) if path.is_file() else ""
+    if looks_like(beginning):
+        if not show_chips(parse(beginning), as_json):
             click.get_current_context().exit(EXIT_FINDINGS)
         return
     places = profiles_below(path)

@@ -12,7 +12,7 @@ from mindpulse.errors import MindPulseError
 from mindpulse.store.check import FileReport, check_files
 from mindpulse.store.folder import attempts_of, ranks_of
 from mindpulse.store.folder_run import open_folder
-from mindpulse.store.holding import Hold
+from mindpulse.store.holding import held_elsewhere
 from mindpulse.store.notes import END_NOTE, NOTES_NAME, START_NOTE, Note
 from mindpulse.store.reader import NotesTail
 
@@ -118,7 +118,7 @@ def _trace(
         attempt, rank, folder, notes, own,
         min(steps, default=None), max(steps, default=None),
         min(times, default=math.nan), max(times, default=math.nan),
-        _held(folder), {tag: last for tag, (_, last, *_) in ends.items()},
+        held_elsewhere(folder), {tag: last for tag, (_, last, *_) in ends.items()},
     )  # fmt: skip
 
 
@@ -140,12 +140,6 @@ def _ends(
                 float(first.wall_times[0]), float(last.wall_times[-1]),
             )  # fmt: skip
     return found
-
-
-def _held(folder: Path) -> bool | None:
-    hold = Hold(folder)
-    hold.release()
-    return hold.taken_elsewhere if hold.certain else None
 
 
 def by_the_host(tag: str) -> bool:

@@ -51,3 +51,10 @@ class Hold:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def held_elsewhere(folder: Path) -> bool | None:
+    """Whether another process holds a folder now; None where this file system cannot tell."""
+    hold = Hold(folder)
+    hold.release()
+    return hold.taken_elsewhere if hold.certain else None

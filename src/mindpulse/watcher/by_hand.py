@@ -17,7 +17,7 @@ from mindpulse.control.verbs import VERBS, check_args
 from mindpulse.errors import MindPulseError, UsageError
 from mindpulse.store.folder import attempts_of, ranks_of
 from mindpulse.store.folder_run import open_folder
-from mindpulse.store.holding import Hold
+from mindpulse.store.holding import held_elsewhere
 from mindpulse.watcher.aftercare import decision_of
 from mindpulse.watcher.agreement import choose
 from mindpulse.watcher.ledger import Ledger
@@ -103,15 +103,8 @@ def _newest(run_dir: Path, ranks: list[int], attempt: int) -> tuple[int, float]:
 
 
 def _alive(folders: list[Path]) -> bool | None:
-    known = None
-    for folder in folders:
-        hold = Hold(folder)
-        taken, certain = hold.taken_elsewhere, hold.certain
-        hold.release()
-        if taken:
-            return True
-        known = False if certain else known
-    return known
+    known = [held_elsewhere(folder) for folder in folders]
+    return True if True in known else False if False in known else None
 
 
 def read_ledger(run_dir: Path) -> Ledger:

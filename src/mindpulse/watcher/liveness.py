@@ -14,7 +14,7 @@ import numpy as np
 
 from mindpulse.alerts.life import FIRING, RESOLVED, AlertEvent
 from mindpulse.store.folder import attempt_name, rank_name
-from mindpulse.store.holding import Hold
+from mindpulse.store.holding import held_elsewhere
 from mindpulse.store.notes import END_NOTE
 from mindpulse.store.reader import Chunk, Note
 from mindpulse.watcher.rhythm import Rhythm
@@ -235,10 +235,6 @@ def held_in(run_dir: Path) -> Held:
     """Asks the system who holds the folders of a run."""
 
     def held(rank: int, attempt: int) -> bool | None:
-        hold = Hold(run_dir / attempt_name(attempt) / rank_name(rank))
-        hold.release()
-        if hold.taken_elsewhere:
-            return True
-        return False if hold.certain else None
+        return held_elsewhere(run_dir / attempt_name(attempt) / rank_name(rank))
 
     return held
