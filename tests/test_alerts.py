@@ -132,6 +132,15 @@ def test_a_new_attempt_is_judged_from_its_first_step() -> None:
     assert second == [("big", "resolved", 3), ("big", "firing", 4)]
 
 
+def test_an_attempt_begins_at_its_lowest_step_whichever_series_comes_first() -> None:
+    judge = Judge([rule(), rule(name="rare", expr="last(a) > 50")])
+    told(judge, chunk("g", [1.0, 1.0, 1.0, 1.0]))
+    late = chunk("a", [1.0], first_step=9, attempt=2)
+    begun = chunk("g", [1.0, 70.0, 1.0], first_step=3, attempt=2)
+    assert told(judge, late, begun) == [("big", "firing", 4)]
+    assert judge.window.view(9).window("g", 0, 9)[0].tolist() == [1, 2, 3, 4, 5]
+
+
 def test_two_attempts_in_one_feed_are_judged_one_after_the_other() -> None:
     judge = Judge([rule()])
     both = told(judge, chunk("g", [1.0, 70.0]), chunk("g", [1.0], first_step=2, attempt=2))

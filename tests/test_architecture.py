@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "messages": {"catalogue"},
     "rules": RULES - {"rules", "alerts"},
     "alerts": RULES - {"alerts"},
-    "watcher": RULES,
+    "watcher": {*RULES, "ascend"},
     "deliver": {*RULES, "watcher"},
     "health": {*RULES, "watcher"},
     "testing": {*RULES, "recorder"},

@@ -29,6 +29,10 @@ TAGS = {
     "moe": "expert_load",
     "memory": "memory_allocated memory_reserved memory_total memory_peak memory_free "
     "memory_largest_free memory_contiguity memory_fragmentation host_memory_rss",
+    "hardware": "npu_utilization npu_memory_used npu_memory_total npu_temperature npu_power "
+    "npu_alarm l2_hit_rate cube_utilization vector_utilization hbm_read_bandwidth "
+    "hbm_write_bandwidth comm_not_overlapped_share device_free_share profile_memory_peak "
+    "profile_memory_idle",
 }
 AXES: dict[str, set[tuple[str, ...]]] = {
     "loss": {()},
@@ -40,6 +44,7 @@ AXES: dict[str, set[tuple[str, ...]]] = {
     "output": {()},
     "moe": {("layer", "expert")},
     "memory": {()},
+    "hardware": {(), ("chip",), ("operator",)},
 }
 MODULES = [module.name for module in pkgutil.iter_modules(mindpulse.catalogue.__path__)]
 

@@ -331,7 +331,7 @@ def test_a_hostile_file_is_refused_quickly_and_in_few_words(tmp_path: Path, kind
     begin = time.process_time()
     with pytest.raises(RuleError) as caught:
         load_rules(path)
-    assert time.process_time() - begin < 3.0
+    assert time.process_time() - begin < 10.0  # seconds, where hours were possible
     assert message in str(caught.value)
     assert len(str(caught.value)) < 2500
 

@@ -17,7 +17,7 @@ from mindpulse.doctor.data import check_batch
 from mindpulse.doctor.debug import check_debug
 from mindpulse.doctor.run import check_run
 from mindpulse.doctor.summary import check_summary
-from mindpulse.mindspore import attach
+from mindpulse.mindspore import attach, attached
 from mindpulse.store.folder_run import open_folder
 from nets import Encoder, Training, batches, make_training
 
@@ -62,7 +62,23 @@ def test_what_is_noted_of_a_step_that_is_compiled(tmp_path: Path) -> None:
     assert note.data["compiled"] == ["TrainOneStepCell"]
     assert note.data["optimizer_steps"] == 1
     assert (note.data["flush_interval_s"], note.data["intervals"]) == (120.0, {})
+    assert note.data["device"] is None  # the CPU has no chips
     assert note.data["debugger"] == ("" if sys.gettrace() is None else note.data["debugger"])
+
+
+@pytest.mark.parametrize(
+    ("visible", "number", "chip"),
+    [(None, 3, 3), ("", 0, 0), ("4,5", 1, 5), ("4, 5", 0, 4), ("4", 1, None), ("x", 0, None)],
+)
+def test_which_chip_a_training_on_ascend_uses(
+    visible: str | None, number: int, chip: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"device_target": "Ascend", "device_id": number}
+    monkeypatch.setattr(attached.ms, "get_context", told.__getitem__)
+    monkeypatch.delenv("ASCEND_RT_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", visible)
+    assert attached.device_in_use() == chip
 
 
 class Unused(Encoder):

@@ -78,9 +78,9 @@ class Judge:
         """
         told: list[AlertEvent] = []
         touched: set[int] = set()
-        for chunk in chunks:
-            if not len(chunk.rows):
-                continue
+        # The lowest step first: an attempt begins there, whichever series is read first.
+        full = [chunk for chunk in chunks if len(chunk.rows)]
+        for chunk in sorted(full, key=lambda each: (each.attempt, int(each.rows.steps[0]))):
             if self.window.begins_attempt(chunk):
                 told += self._end_attempt(chunk)
             self.window.extend(chunk)

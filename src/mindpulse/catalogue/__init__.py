@@ -6,6 +6,7 @@ from mindpulse.catalogue import (
     activation,
     attention,
     gradient,
+    hardware,
     loss,
     memory,
     moe,
@@ -25,6 +26,7 @@ MEASURES: dict[str, Measure] = index(
     + output.MEASURES
     + moe.MEASURES
     + memory.MEASURES
+    + hardware.MEASURES
 )
 FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(m.family for m in MEASURES.values()))
 

@@ -11,7 +11,7 @@ from mindpulse.series import SeriesSpec, check_tag
 
 PLACES = (
     "attention", "norm", "ffn", "logits", "router", "gradient", "clipping", "weight", "optimizer",
-    "loss", "host", "",
+    "loss", "host", "watcher", "",
 )  # fmt: skip
 WITHIN = ("mean", "max", "sum", "last")
 COSTS = ("cheap", "dear")
@@ -30,9 +30,10 @@ class Measure:
         reduction: how ranks are merged: mean, max, min, sum, none.
         source: paper or document that it comes from.
         reference: the same in NumPy; one value per column. None for a user's measure without one.
-        family: loss, attention, gradient, weight, activation, optimizer, output, moe, memory; or
-            user.
-        place: where it is taken (`PLACES`); "host" by the training loop, "" from other series.
+        family: loss, attention, gradient, weight, activation, optimizer, output, moe, memory,
+            hardware; or user.
+        place: where it is taken (`PLACES`); "host" by the training loop, "watcher" beside the
+            training by the process that watches, "" from other series.
         within: how several calls within one optimizer step are merged: mean, max, sum, last.
         cost: "cheap" is measured on each step by default, "dear" on each tenth.
         level: the smallest selection that holds it: cheap, default, all.

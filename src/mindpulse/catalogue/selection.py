@@ -32,7 +32,8 @@ def select(
         known: the catalogue, tag -> measure.
 
     Raises:
-        UsageError: a name is unknown, or an interval is no whole number from 1 up.
+        UsageError: a name is unknown or taken by the watcher, or an interval is no whole number
+            from 1 up.
 
     Example:
         >>> from mindpulse.catalogue import MEASURES
@@ -79,7 +80,15 @@ def tags_of(name: Any, known: Mapping[str, Measure]) -> list[str]:
 def _wanted(measures: str | Iterable[str], known: Mapping[str, Measure]) -> set[str]:
     if isinstance(measures, str):
         if measures not in LEVELS:
-            return set(tags_of(measures, known))
+            return _wanted([measures], known)
         levels = LEVELS[: LEVELS.index(measures) + 1]
-        return {tag for tag, measure in known.items() if measure.level in levels}
-    return {tag for name in measures for tag in tags_of(name, known)}
+        inside = {tag for tag, measure in known.items() if measure.place != "watcher"}
+        return {tag for tag in inside if known[tag].level in levels}
+    found = {tag: name for name in measures for tag in tags_of(name, known)}
+    for tag, name in found.items():
+        if known[tag].place == "watcher":
+            raise UsageError(
+                f"measure {name!r} is not taken in the training but by 'mindpulse watch', "
+                "without being asked for; leave it out"
+            )
+    return set(found)

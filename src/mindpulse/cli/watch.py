@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -28,6 +28,7 @@ from mindpulse.rules.rule import Rule
 from mindpulse.watcher import Event, watch_runs
 from mindpulse.watcher.hot_rules import FromFile
 from mindpulse.watcher.places import Place, is_run
+from mindpulse.watcher.sampler import INTERVAL_S, sampler
 
 EVERY_VERB = "all"
 
@@ -48,6 +49,15 @@ EVERY_VERB = "all"
 @deliver_option
 @click.option("--once", is_flag=True, help="Judge what is there, and end.")
 @click.option("--replay", is_flag=True, help="Judge a recorded run as if live; write nothing.")
+@click.option(
+    "--device-interval",
+    "device_interval_s",
+    type=options.finite(least=0),
+    default=INTERVAL_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often npu-smi is asked, where it is installed; 0: never.",
+)
 @click.option("--journal", is_flag=True, help="With --replay: write alerts.jsonl all the same.")
 @options.lang
 @options.as_json
@@ -58,6 +68,7 @@ def command(
     deliver_file: Path | None,
     once: bool,
     replay: bool,
+    device_interval_s: float,
     journal: bool,
     lang: str,
     as_json: bool,
@@ -74,7 +85,8 @@ def command(
     if replay:
         grave = _replay(places, rules_file, journal, receivers(lang, as_json, places))
     else:
-        grave = _watch(places, act, rules_file, deliver_file, once, lang, as_json)
+        asked_every_s = 0.0 if once else device_interval_s
+        grave = _watch(places, act, rules_file, deliver_file, once, asked_every_s, lang, as_json)
     if grave:
         click.get_current_context().exit(EXIT_FINDINGS)
 
@@ -85,6 +97,7 @@ def _watch(
     rules_file: Path | None,
     deliver_file: Path | None,
     once: bool,
+    device_interval_s: float,
     lang: str,
     as_json: bool,
 ) -> bool:
@@ -101,8 +114,15 @@ def _watch(
         click.echo(f"watching {names} with {len(rules)} rules ({mode}); Ctrl-C ends", err=True)
     show = receivers(lang, as_json, places)
     named = [run for place in places for run in Place(place).runs() or [place]]
-    with stop_on_signal() as stop, delivering(deliver_file, named) as carry:
-        for run, event in watch_runs(places, source, act=verbs, stop=stop, once=once, tell=_tell):
+    asking = sampler(device_interval_s, _tell)
+    with (
+        stop_on_signal() as stop,
+        delivering(deliver_file, named) as carry,
+        closing(asking) if asking else nullcontext(),
+    ):
+        for run, event in watch_runs(
+            places, source, act=verbs, stop=stop, once=once, tell=_tell, sampler=asking
+        ):
             show(run, event)
             carry(run, event)
     for place in places:

@@ -74,6 +74,7 @@ def _lines(measure: Measure, lang: str) -> Iterator[str]:
     number = LANGUAGES.index(lang)
     colon, semicolon = ((": ", "; "), ("：", "；"))[number]
     level = f"{LABELS['selection'][number]} {_code(measure.level)}"
+    beside = measure.place == "watcher"
     yield f"### {measure.tag}\n"
     for label, words in (
         ("tells", measure_text(measure.tag, "tells", lang)),
@@ -82,8 +83,8 @@ def _lines(measure: Measure, lang: str) -> Iterator[str]:
         ("columns", COLUMN_TEXTS[measure.axes][number]),
         ("place", PLACE_TEXTS[measure.place][0][number]),
         ("reduction", REDUCTION_TEXTS[measure.reduction][number]),
-        ("within", REDUCTION_TEXTS[measure.within][number]),
-        ("interval", f"{_interval(measure, number)}{semicolon}{level}"),
+        ("within", "" if beside else REDUCTION_TEXTS[measure.within][number]),
+        ("interval", _interval(measure, number) + ("" if beside else f"{semicolon}{level}")),
         ("source", measure_text(measure.tag, "source", lang)),
     ):
         if words:
@@ -91,6 +92,8 @@ def _lines(measure: Measure, lang: str) -> Iterator[str]:
 
 
 def _interval(measure: Measure, number: int) -> str:
+    if measure.place == "watcher":
+        return LABELS["watched" if measure.tag.startswith("npu_") else "profiled"][number]
     steps = CHEAP_INTERVAL if measure.cost == "cheap" else DEAR_INTERVAL
     return LABELS["each" if steps == 1 else "every"][number].format(steps=steps)
 

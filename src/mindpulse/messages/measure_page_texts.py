@@ -18,6 +18,14 @@ LABELS: dict[str, Pair] = {
     "selection": ("selection", "选择级别"),
     "each": ("each step", "每步"),
     "every": ("every {steps} steps", "每 {steps} 步"),
+    "watched": (
+        "while `mindpulse watch` is on and `npu-smi` is there",
+        "`mindpulse watch` 运行且有 `npu-smi` 时",
+    ),
+    "profiled": (
+        "one row for each profile of the run, by `mindpulse watch`",
+        "运行的每次性能分析一行，由 `mindpulse watch` 写入",
+    ),
     "source": ("Source", "来源"),
     "family": ("Family", "类别"),
     "measures": ("Measures", "指标"),
@@ -33,6 +41,8 @@ COLUMN_TEXTS: dict[tuple[str, ...], Pair] = {
     ("param",): ("parameter", "参数"),
     ("cell",): ("cell", "单元"),
     ("cell", "bin"): ("cell, bin", "单元、区间"),
+    ("chip",): ("chip", "芯片"),
+    ("operator",): ("type of operator", "算子类型"),
 }
 
 REDUCTION_TEXTS: dict[str, Pair] = {
@@ -89,6 +99,13 @@ PLACE_TEXTS: dict[str, tuple[Pair, str]] = {
     "loss": (("what the training step returns", "训练步的返回值"), ""),
     "host": (
         ("outside the step, by the training loop", "步外，由训练循环测量"),
+        "",
+    ),
+    "watcher": (
+        (
+            "beside the training, by `mindpulse watch`: the chips, and profiles of the run",
+            "训练之外，由 `mindpulse watch` 测量：芯片状态与运行的性能分析",
+        ),
         "",
     ),
     "": (("computed from other measures when they are read back", "读回后由其他指标算出"), ""),

@@ -17,6 +17,7 @@ FAMILY_TEXTS: dict[str, Pair] = {
     "output": ("Output", "输出"),
     "moe": ("Mixture of experts", "混合专家"),
     "memory": ("Memory", "内存与显存"),
+    "hardware": ("Hardware", "硬件"),
 }
 
 # Tag -> what it tells, and the formula in Chinese.
@@ -305,6 +306,76 @@ MEASURE_TEXTS: dict[str, tuple[Pair, str]] = {
         ),
         "训练进程在主机上的常驻字节数",
     ),
+    "npu_utilization": (
+        (
+            "whether the chip works at all; low beside a good step time it is waiting",
+            "芯片是否在工作；步时正常而此值低，说明它在等待",
+        ),
+        "AI Core 处于使用中的时间占比",
+    ),
+    "npu_memory_used": (
+        ("what the chip holds, other processes included", "芯片显存占用，包括其他进程"),
+        "芯片显存的已用字节数，不论由谁使用",
+    ),
+    "npu_memory_total": (
+        ("what npu_memory_used is to be held against", "npu_memory_used 的参照"),
+        "芯片拥有的显存字节数",
+    ),
+    "npu_temperature": (
+        ("a chip that is hot lowers its clock", "芯片过热会降频"),
+        "芯片温度",
+    ),
+    "npu_power": (
+        ("a limit of power shows as a flat line below the peak", "功率受限时表现为低于峰值的平线"),
+        "NPU 的功率",
+    ),
+    "npu_alarm": (
+        ("what the driver says about the chip", "驱动对芯片状态的判断"),
+        "0 正常，1 警告（Warning），2 告警（Alarm），3 严重（Critical），4 其他（如 Offline）",
+    ),
+    "l2_hit_rate": (
+        (
+            "how much of the traffic of attention the cache takes; low often means a mask in "
+            "float32",
+            "注意力访存有多少由缓存承担；偏低常因掩码为 float32",
+        ),
+        "各类注意力算子的 L2 缓存命中 / (命中 + 未命中)",
+    ),
+    "cube_utilization": (
+        ("how well the matrix units are fed", "矩阵单元是否吃饱"),
+        "矩阵单元利用率，对各算子按时间加权取均值",
+    ),
+    "vector_utilization": (
+        ("how much of the time goes into vector work", "向量计算所占的时间"),
+        "向量单元利用率，对各算子按时间加权取均值",
+    ),
+    "hbm_read_bandwidth": (
+        ("how near reading is to the limit of the chip", "读取离芯片上限有多近"),
+        "每秒从 HBM 读取的字节数，均值",
+    ),
+    "hbm_write_bandwidth": (
+        ("how near writing is to the limit of the chip", "写入离芯片上限有多近"),
+        "每秒写入 HBM 的字节数，均值",
+    ),
+    "comm_not_overlapped_share": (
+        ("what a better overlap could win", "更好的通算重叠能省下的时间"),
+        "未被计算掩盖的通信时间 / 步时间",
+    ),
+    "device_free_share": (
+        ("what a faster host could win", "主机更快能省下的时间"),
+        "设备等待主机的时间 / 步时间",
+    ),
+    "profile_memory_peak": (
+        ("how much the pool took within the profiled steps", "被采集的各步内内存池的占用"),
+        "框架内存池同时保留的最大字节数",
+    ),
+    "profile_memory_idle": (
+        (
+            "what the pool had taken and nobody used when most was in use",
+            "用量最大时，内存池已占而无人使用的部分",
+        ),
+        "分配最多之时的 (reserved - allocated) / reserved",
+    ),
 }  # fmt: skip
 
 # Sources that are no paper, in Chinese.
@@ -323,5 +394,23 @@ SOURCE_TEXTS: dict[str, str] = {
     ),
     "the device's memory log; MindSpore's Python interface does not tell it": (
         "设备的内存日志；MindSpore 的 Python 接口不提供"
+    ),
+    "npu-smi info: HBM-Usage(MB); Memory-Usage(MB) where a chip has no HBM": (
+        "npu-smi info：HBM-Usage(MB)；无 HBM 的芯片取 Memory-Usage(MB)"
+    ),
+    "the profiler of MindSpore on Ascend: kernel_details.csv, l2_cache.csv": (
+        "MindSpore 在 Ascend 上的性能分析：kernel_details.csv、l2_cache.csv"
+    ),
+    "the profiler of MindSpore on Ascend: kernel_details.csv": (
+        "MindSpore 在 Ascend 上的性能分析：kernel_details.csv"
+    ),
+    "the profiler of MindSpore on Ascend: hbm_*.csv, kernel_details.csv": (
+        "MindSpore 在 Ascend 上的性能分析：hbm_*.csv、kernel_details.csv"
+    ),
+    "the profiler of MindSpore on Ascend: step_trace_time.csv": (
+        "MindSpore 在 Ascend 上的性能分析：step_trace_time.csv"
+    ),
+    "the profiler of MindSpore on Ascend: memory_record.csv": (
+        "MindSpore 在 Ascend 上的性能分析：memory_record.csv"
     ),
 }

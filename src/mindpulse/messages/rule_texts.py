@@ -690,10 +690,51 @@ RULE_TEXTS: dict[str, dict[str, Pair]] = {
             "找到原因之前，请计划在主机耗尽前从检查点重启",
         ),
     },
+    "device-memory-leak": {
+        "summary": (
+            "what tensors hold on the device grows steadily: 64 MiB and 2 % within 30 rows",
+            "设备上张量占用的内存持续增长：30 行之内超过 64 MiB 和 2%",
+        ),
+        "causes": (
+            "losses or outputs that are kept in a list without `float(...)`; a state that grows by "
+            "a tensor a step; a shape that is new each time, with a graph compiled and kept for "
+            "each; hooks that are registered again and again",
+            "损失或输出未经 `float(...)` 就被保留在列表中；每步增加一个张量的状态；每次都是新形状，"
+            "每个形状都编译并保留一个图；反复注册的钩子",
+        ),
+        "next": (
+            "`mindpulse doctor memory` reads the log and the memory tracker of MindSpore and names "
+            "blocks that never came back; keep numbers instead of tensors; see whether the growth "
+            "ends with a fixed shape. At this rate the device is full after (memory_total - "
+            "memory_allocated) / growth steps",
+            "`mindpulse doctor memory` 读取 MindSpore 的日志与内存跟踪，并指出从未归还的内存块；"
+            "保留数值而不是张量；看固定形状后增长是否停止。照此速度，设备会在 "
+            "(memory_total - memory_allocated) / 增速 步之后耗尽",
+        ),
+    },
+    "npu-unhealthy": {
+        "summary": (
+            "the driver says that a chip of this rank is not OK",
+            "驱动报告该 rank 的芯片状态不正常",
+        ),
+        "causes": (
+            "heat, power, errors of the chip's memory, a link that is down, or a card that has "
+            "fallen off the bus",
+            "过热、供电、显存错误、链路断开，或板卡已从总线上掉线",
+        ),
+        "next": (
+            "`npu-smi info -t health -i N` names the events, `npu-smi info -t temp -i N` the heat; "
+            "keep a checkpoint now (`mindpulse act RUN checkpoint`), and move the rank to another "
+            "card before this one is lost",
+            "`npu-smi info -t health -i N` 列出具体事件，`npu-smi info -t temp -i N` 给出温度；"
+            "请立即保存检查点（`mindpulse act RUN checkpoint`），"
+            "并在板卡丢失之前把该 rank 换到别的卡上",
+        ),
+    },
     "l2-hit-rate-low": {
         "summary": (
-            "an operator finds less than 60 % of its data in the L2 cache",
-            "某个算子在 L2 缓存中命中的数据不到 60%",
+            "an attention operator finds less than 60 % of its data in the L2 cache",
+            "某个注意力算子在 L2 缓存中命中的数据不到 60%",
         ),
         "causes": (
             "an attention mask in float32 of batch x heads x length x length, which pushes "

@@ -432,12 +432,30 @@ RULE_REASONS: dict[str, Pair] = {
         "800 行分为四段，每段都比前一段高出总增长的至少五分之一：趋平的缓存或单次跳升不会如此。"
         "更快的增长由同组的 memory-leak 报告。",
     ),
+    "device-memory-leak": (
+        "The floor counts, the least of ten rows: dynamic shapes make the rest go up and down. "
+        "Three floors, each above the one before by a fifth of the growth at least: an evaluation "
+        "or a checkpoint that takes memory once is not so. Not in the first hundred steps. Growth "
+        "of the process on the host is told by memory-leak, of the same group.",
+        "看的是底线，即十行中的最小值：动态形状会使其余部分起伏。三条底线，每条都比前一条高出增长量的"
+        "至少五分之一：只占用一次内存的评估或检查点不会如此。前一百步不判断。"
+        "主机上进程的增长由同组的 memory-leak 报告。",
+    ),
+    "npu-unhealthy": (
+        "The driver's own judgement, as `npu-smi info` prints it: 1 Warning, 2 Alarm, 3 Critical, "
+        "4 anything else. The watcher asks where `npu-smi` is installed (docs/devices.md); "
+        "elsewhere the rule is unknown.",
+        "驱动自己的判断，即 `npu-smi info` 打印的内容：1 警告，2 告警，3 严重，4 其他。"
+        "装有 `npu-smi` 时由 watcher 询问（docs/devices.md）；否则规则为未知。",
+    ),
     "l2-hit-rate-low": (
-        "Advice, no fault. Needs the series `l2_hit_rate` (0 to 1, a column for each operator) "
-        "from a profile of the device, which MindPulse does not read yet; whoever has it can "
-        "write it with `monitor.add_scalars`.",
-        "仅为建议，并非故障。需要来自设备性能分析的序列 `l2_hit_rate`（0 到 1，每个算子一列），"
-        "MindPulse 目前不读取它；已有数据者可用 `monitor.add_scalars` 写入。",
+        "Advice, no fault. The series comes from a profile of the device, with a column for each "
+        "type of attention operator: `mindpulse profile RUN --metrics l2` takes one while the run "
+        "trains, and the watcher reads it (docs/devices.md). Other operators may well miss: what "
+        "they read is read once.",
+        "仅为建议，并非故障。该序列来自设备的性能分析，每类注意力算子一列：训练期间用 "
+        "`mindpulse profile RUN --metrics l2` 采集，由 watcher 读取（docs/devices.md）。"
+        "其他算子未命中并不奇怪：它们的数据只读一次。",
     ),
 }
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import mindspore as ms
+
 ATTACHED_NOTE = "attached"
 _DEBUGGERS = ("debugpy", "pydevd")
 
@@ -33,7 +35,23 @@ def attached(
         "debugger": debugger(),
         "pid": os.getpid(),
         "host": socket.gethostname(),
+        "device": device_in_use(),
     }
+
+
+def device_in_use() -> int | None:
+    """Which of the chips that this process can see it uses, from 0 up; None where it uses none.
+
+    ASCEND_RT_VISIBLE_DEVICES picks some of them; the number in MindSpore's context counts these.
+    """
+    if ms.get_context("device_target") != "Ascend":
+        return None
+    number = int(ms.get_context("device_id"))
+    picked = os.environ.get("ASCEND_RT_VISIBLE_DEVICES", "").replace(" ", "")
+    if not picked:
+        return number
+    listed = [int(each) for each in picked.split(",") if each.isdecimal()]
+    return listed[number] if number < len(listed) else None
 
 
 def is_compiled(cell: Any) -> bool:

@@ -162,6 +162,38 @@ class RankWriter:
         ) from first
 
 
+class GuestWriter(RankWriter):
+    """Series that another process writes beside those of the training, in files of its own.
+
+    The notes have one writer, the training, so a guest writes none. Rows that cannot be written
+    are dropped: a guest holds nothing back.
+
+    Example:
+        >>> with GuestWriter(Path(folder), rank=0, attempt=1) as writer:
+        ...     writer.append(SeriesSpec("npu_power"), Rows.one(1, 1.7e9, 88.6))
+    """
+
+    def __enter__(self) -> GuestWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+
+    def note(self, note: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+    def flush(self) -> None:
+        """Hands rows to the operating system.
+
+        Raises:
+            StoreError: something could not be written; it is dropped.
+        """
+        try:
+            super().flush()
+        finally:
+            self.drop_oldest(0)
+
+
 def _try(act: Callable[[], None], problems: list[OSError]) -> bool:
     try:
         act()

@@ -17,6 +17,7 @@ from mindpulse.store.folder import attempt_name, rank_name
 from mindpulse.store.holding import held_elsewhere
 from mindpulse.store.notes import END_NOTE
 from mindpulse.store.reader import Chunk, Note
+from mindpulse.watcher.beside import BESIDE
 from mindpulse.watcher.rhythm import Rhythm
 
 STALLED, STOPPED = "stalled-run", "rank-stopped"
@@ -74,6 +75,8 @@ class Liveness:
         """Takes in rows and notes as they are read."""
         times: dict[int, list[Chunk]] = {}
         for each in found:
+            if isinstance(each, Chunk) and each.spec.tag in BESIDE:
+                continue
             rank = self._rank(each.rank, each.attempt)
             if rank is None:
                 continue

@@ -25,6 +25,8 @@ from mindpulse.rules.expression import FIRED
 from mindpulse.rules.rule import Action, Rule
 from mindpulse.store.reader import Changes, Chunk, RunTail
 from mindpulse.watcher.aftercare import Aftercare, ranks_together
+from mindpulse.watcher.beside import Beside
+from mindpulse.watcher.devices import Devices
 from mindpulse.watcher.events import ActionEvent, Event
 from mindpulse.watcher.fleet import Fleet
 from mindpulse.watcher.hot_rules import Fixed, RuleSource
@@ -33,7 +35,9 @@ from mindpulse.watcher.liveness import Liveness, held_in
 from mindpulse.watcher.places import Place
 from mindpulse.watcher.policy import Held, Limits, may_ask
 from mindpulse.watcher.portions import portions
+from mindpulse.watcher.profiles import Profiles
 from mindpulse.watcher.ranks import COMPARED, STEP_TIME, Ranks, first_of_rank
+from mindpulse.watcher.sampler import Sampler
 from mindpulse.watcher.waiting import Waiter, waiter_for
 
 STEP_TIME_ROWS = 20
@@ -87,12 +91,14 @@ def watch_runs(
     once: bool = False,
     limits: Limits | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
+    sampler: Sampler | None = None,
 ) -> Iterator[tuple[Path, Event]]:
     """Watches any number of runs, and yields what happens with the folder of its run.
 
     Args:
         places: run folders, and folders below which runs are or will be.
-        tell: takes a sentence about a run that cannot be watched; without it that is an error.
+        tell: takes a sentence about a run that cannot be watched, or a profile that cannot be read.
+        sampler: asks the devices; what they tell becomes series of the runs. Closed by its owner.
 
     The other arguments, and what is raised, are those of `watch`.
     """
@@ -104,7 +110,7 @@ def watch_runs(
     source = rules if isinstance(rules, RuleSource) else Fixed(rules)
 
     def begin(run: Path) -> _Session:
-        return _Session(run, source.rules, act, clock, limits or Limits(), once)
+        return _Session(run, source.rules, act, clock, limits or Limits(), once, tell, sampler)
 
     waiting = waiter([place.path for place in named], stop)
     try:
@@ -125,6 +131,8 @@ class _Session:
         clock: Callable[[], float],
         limits: Limits,
         once: bool = False,
+        tell: Callable[[str], None] = lambda sentence: None,
+        sampler: Sampler | None = None,
     ) -> None:
         needed = {tag for rule in rules for tag in rule.needs} | COMPARED
         self._tail = RunTail(folder, needed, REMEMBERED_ROWS)
@@ -139,6 +147,9 @@ class _Session:
         self._limits = limits
         self._once = once
         self._aftercare = Aftercare(self._control, self._ledger, self._judge, act, limits, clock)
+        self._beside = Beside(folder, tell)
+        self._devices = Devices(sampler, self._beside)
+        self._profiles = Profiles(folder, self._beside, tell, at_once=once, clock=clock)
         self._first = True
         self._held_since: float | None = None
         self._told: dict[str, str] = {}
@@ -147,8 +158,10 @@ class _Session:
         """One look: control log, rows, alerts, requests; in portions, so that a long run to catch
         up with does not keep others waiting, nor the sign of our presence from being renewed."""
         yield self._read_control()
+        self._measure(changed is None)
         for found in self._tail.portions(changed):
             self._liveness.saw(found, self._clock())
+            self._devices.saw(found)
             for chunks in portions([each for each in found if isinstance(each, Chunk)]):
                 yield self._say([*self._judge.feed(chunks), *self._compared(chunks)])
         if final:
@@ -161,6 +174,13 @@ class _Session:
             if not (event.inhibited_by or self._journal.is_silenced(event.id)):
                 yield self._consider(rule, event)
         yield self._aftercare.attend(self._slowest_step_time())
+
+    def _measure(self, everything: bool) -> None:
+        """Writes what the watcher itself measures; it is read back and judged like all rows."""
+        if everything:
+            self._profiles.look()
+        self._devices.look()
+        self._beside.flush()
 
     def asleep(self, at_once: bool) -> bool:
         """Nothing more is expected of this run; `at_once`: there are many others."""
