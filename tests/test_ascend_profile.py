@@ -332,7 +332,7 @@ def test_msprof_and_our_own_run(tmp_path: Path) -> None:
 
 def test_paths_that_hold_nothing(tmp_path: Path) -> None:
     assert "no such file" in show(tmp_path / "missing", code=2)
-    assert "no profile in it" in show(tmp_path, code=2)
+    assert "nothing in it was written by a tool of Ascend" in show(tmp_path, code=2)
     write(tmp_path / "a.csv", "apples,pears\n1,2\n")
     assert "nothing in it was written by a profiler" in show(tmp_path, code=2)
     with pytest.raises(StoreError):

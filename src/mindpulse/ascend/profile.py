@@ -14,6 +14,7 @@ from mindpulse.ascend.columns import Columns
 from mindpulse.ascend.csv_file import CsvFile
 from mindpulse.ascend.json_files import MOST_BYTES, Told, read_json, take
 from mindpulse.ascend.kinds import Table, kind_of
+from mindpulse.ascend.memory_block import is_memory_block
 from mindpulse.ascend.operators import Operators
 from mindpulse.ascend.tables import (
     CacheRates,
@@ -212,7 +213,9 @@ def profiles_below(path: Path) -> list[Path]:
         raise StoreError(f"{path}: no such file or folder")
     if path.is_file() or any((path / name).is_dir() for name in _FOLDERS):
         return [path]
-    if any(f.is_file() and _TABLE.search(f.name) for f in path.iterdir()):
+    if any(
+        _TABLE.search(f.name) and f.is_file() and not is_memory_block(f) for f in path.iterdir()
+    ):
         return [path]
     found: list[Path] = []
     for folder in sorted(p for p in path.iterdir() if p.is_dir() and not p.is_symlink()):
@@ -227,7 +230,8 @@ def _files_of(folder: Path) -> Iterator[Path]:
         parts = path.relative_to(folder).parts
         if "logs" in parts or (twice and parts[0].startswith("PROF_")):
             continue
-        if (path.suffix in SUFFIXES or ".json" in path.name) and path.is_file():
+        known = path.suffix in SUFFIXES or ".json" in path.name
+        if known and path.is_file() and not is_memory_block(path):
             yield path
 
 
