@@ -15,11 +15,12 @@ from mindspore import Tensor, nn
 from doctoring import findings, problems
 from mindpulse.doctor.data import check_batch
 from mindpulse.doctor.debug import check_debug
+from mindpulse.doctor.memory import check_memory
 from mindpulse.doctor.run import check_run
 from mindpulse.doctor.summary import check_summary
 from mindpulse.mindspore import attach, attached
 from mindpulse.store.folder_run import open_folder
-from nets import Encoder, Training, batches, make_training
+from nets import MODES, Encoder, Training, batches, make_training
 
 
 def train(training: Training, run: Path, steps: int, before: int = 0, **options: Any) -> Any:
@@ -99,6 +100,48 @@ def test_a_probe_that_never_ran(tmp_path: Path) -> None:
     told = problems(check_run(tmp_path))
     assert set(told) == {"probes_silent"}
     assert "1 probe(s) were planted and never ran: spare.0" in told["probes_silent"].evidence()
+
+
+class InTypeOfInput(nn.Cell):
+    """A softmax behind a mask of some type; what comes out is half precision again."""
+
+    def __init__(self, mask: Any) -> None:
+        super().__init__()
+        self.softmax = nn.Softmax(-1)
+        self.mask = Tensor(np.zeros((1, 1, 1, 12), np.float32), mask)
+
+    def construct(self, scores: Any) -> Any:
+        return self.softmax(scores.astype(ms.float16) + self.mask).astype(ms.float16)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mask", [ms.float32, ms.float16])
+def test_scores_in_float32_beside_a_model_in_half_precision(
+    tmp_path: Path, mode: str, mask: Any
+) -> None:
+    """A mask in float32 that is added makes the scores float32, unnoticed."""
+    training = make_training(mode)
+    for layer in training.net.layers:
+        for _, cell in layer.cells_and_names():
+            if isinstance(cell, nn.Dense):
+                cell.to_float(ms.float16)
+        layer.attention.softmax = InTypeOfInput(mask)
+    training.net.set_train()
+    train(training, tmp_path, 3)
+    notes = [note.data for note in open_folder(tmp_path).notes() if note.kind == "precision"]
+    bits = 32 if mask == ms.float32 else 16
+    assert notes[-1]["attention"] == {
+        layer: {"bits": bits, "shape": [4, 2, 12, 12]} for layer in "01"
+    }
+    assert set(notes[-1]["ffn"].values()) == {16}
+    found = findings(check_memory([tmp_path], {}))
+    if mask == ms.float16:
+        assert "memory_scores_full" not in found
+        return
+    assert "of 2 of 2 layers (0, 1) are float32" in found["memory_scores_full"].evidence()
+    assert "4.5 KiB (batch x heads" in found["memory_scores_full"].evidence()
+    assert "about 4.5 KiB" in found["memory_scores_full"].cure()
+    assert "4.5 KiB" in found["memory_scores_full"].evidence("zh")
 
 
 def test_a_monitor_that_matched_nothing_or_could_not_start(tmp_path: Path) -> None:

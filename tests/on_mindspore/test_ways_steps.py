@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,45 @@ STEPS = 3
 def test_a_plain_step(how: str, tmp_path: Path) -> None:
     run, _ = twins(builder(how), batches(STEPS), tmp_path)
     expected(builder("pynative"), batches(STEPS)).check(run)
+
+
+needs_bytecode = pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="MindSpore captures no later bytecode"
+)
+BEFORE = """
+import sys
+import mindspore as ms
+from nets import batches
+from ways import builder
+training = builder("bytecode")()
+from mindpulse.mindspore import attach
+monitor = attach(training.net, training.optimizer, summary_dir=sys.argv[1])
+for batch in batches(8):
+    monitor.step(training.step(*batch))
+monitor.close()
+"""
+
+
+@needs_bytecode
+def test_a_step_that_bytecode_capture_compiles(tmp_path: Path) -> None:
+    """Its code is captured, ours is not."""
+    run, _ = twins(builder("bytecode"), batches(8), tmp_path)
+    expected(builder("pynative"), batches(8)).check(run)
+    assert not [note for note in run.notes() if "error" in note.kind]
+
+
+@needs_bytecode
+def test_a_step_that_was_decorated_before_the_monitor_came(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", BEFORE, str(tmp_path / "run")]
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    run = open_run(tmp_path / "run")
+    assert run.series("grad_norm").steps.tolist() == list(range(1, 9))
+    plain = train(builder("pynative"), batches(8))
+    np.testing.assert_allclose(run.series("train_loss").values, plain.results, rtol=1e-4)
+    assert not [note for note in run.notes() if "error" in note.kind]
 
 
 def test_a_step_compiled_by_the_monitor_is_thinned(tmp_path: Path) -> None:

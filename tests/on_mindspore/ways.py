@@ -57,6 +57,8 @@ def builder(
             train_cell.set_train()
             return Training(model, made, train_cell, lambda *batch: train_cell(*batch))
         step = functional(model, made, clip)
+        if how == "bytecode":
+            return Training(model, made, None, ms.jit(step, capture_mode="bytecode"))
         return Training(model, made, None, ms.jit(step) if how == "jit" else step)
 
     return build

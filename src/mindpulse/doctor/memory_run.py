@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mindpulse.doctor.memory_settings import cure_of
 from mindpulse.doctor.result import Result
+from mindpulse.doctor.rows import shown
 from mindpulse.doctor.sizes import human, share
 from mindpulse.errors import MindPulseError, UsageError
 from mindpulse.interop import OURS, identify
@@ -37,14 +38,46 @@ def check_run(path: Path) -> list[Result]:
     """
     run = identify(path).read()
     known = [tag for tag in run.specs() if tag.startswith("memory_")]
+    full = list(_full_precision(run, path))
     if not known:
-        return [Result("memory.run", "unknown", "memory_run_none", {"path": path})]
-    found = [result for rank in run.ranks for result in _rank(run, rank, path)]
+        return [*full, Result("memory.run", "unknown", "memory_run_none", {"path": path})]
+    found = full + [result for rank in run.ranks for result in _rank(run, rank, path)]
     if found:
         return found
     top = max((_highest(run, "memory_allocated", rank)[1] for rank in run.ranks), default=0.0)
     values = {"path": path, "allocated": human(top), "known": ", ".join(sorted(known))}
     return [Result("memory.run", "ok", "memory_run_fine", values)]
+
+
+def _full_precision(run: Run, path: Path) -> Iterator[Result]:
+    """Scores in float32 while the rest of the model computes in half precision.
+
+    They are the largest intermediates of a model: batch x heads x queries x keys in each layer.
+    """
+    told = [note.data for note in run.notes() if note.kind == "precision" and note.rank == 0]
+    if not told:
+        return
+    scores = {str(k): v for k, v in _table(told[-1], "attention").items() if isinstance(v, dict)}
+    full = {layer: each for layer, each in scores.items() if each.get("bits") == 32}
+    others = [*_table(told[-1], "norm").values(), *_table(told[-1], "ffn").values()]
+    half = others.count(16)
+    if not full or not half:
+        return
+    sizes = [4.0 * _product(each.get("shape")) for each in full.values()]
+    values: dict[str, object] = {"path": path, "layers": shown(list(full)), "count": len(full)}
+    values |= {"all": len(scores), "half": half, "others": len(others)}
+    values |= {"size": human(max(sizes)), "saved": human(sum(sizes) / 2)}
+    yield Result("memory.precision", "problem", "memory_scores_full", values, weight=0.3)
+
+
+def _table(data: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _product(shape: object) -> float:
+    known = isinstance(shape, list) and all(isinstance(size, int) for size in shape)
+    return float(np.prod(shape, dtype=np.float64)) if known and isinstance(shape, list) else 0.0
 
 
 def _rank(run: Run, rank: int, path: Path) -> Iterator[Result]:

@@ -8,6 +8,7 @@ DOCTOR_MEMORY_TEXTS: dict[str, tuple[str, str]] = {
     "check.memory.pool": ("the memory pool", "内存池"),
     "check.memory.blocks": ("replay of memory_block.csv", "memory_block.csv 回放"),
     "check.memory.run": ("memory of the run", "运行的内存"),
+    "check.memory.precision": ("precision of intermediates", "中间结果的精度"),
     "check.memory.log": ("messages about memory", "内存相关日志"),
     "check.memory.settings": ("settings of the allocator", "内存分配器设置"),
     "memory_unreadable.evidence": ("{path}: {reason}", "{path}：{reason}"),
@@ -193,6 +194,25 @@ DOCTOR_MEMORY_TEXTS: dict[str, tuple[str, str]] = {
         "make the batch or the sequence smaller, or recompute activations, before a longer "
         "sequence ends the run",
         "请减小 batch 或序列长度，或启用重计算，以免遇到更长序列时中断",
+    ),
+    "memory_scores_full.evidence": (
+        "{path}: the attention scores of {count} of {all} layers ({layers}) are float32, while "
+        "{half} of {others} other places that were looked at compute in half precision; a layer's "
+        "scores are {size} (batch x heads x queries x keys), and the backward pass keeps them",
+        "{path}：{all} 层中有 {count} 层（{layers}）的注意力分数为 float32，"
+        "而其他 {others} 处中间结果中有 {half} 处为半精度；"
+        "每层分数占 {size}（批次 × 头 × 查询 × 键），且反向传播会保留它们",
+    ),
+    "memory_scores_full.cure": (
+        "let the softmax compute in the type of the model (MindFormers: softmax_compute_dtype; "
+        "automatic mixed precision: take Softmax off its list; a mask in float32 that is added "
+        "makes the scores float32), which saves about {saved} for each "
+        "copy that is kept; or use the fused attention, which keeps no scores at all and is as "
+        "exact. Float32 may be meant: then nothing is wrong",
+        "让 softmax 使用模型的数据类型（MindFormers：softmax_compute_dtype；"
+        "自动混合精度：把 Softmax 移出名单；检查加在分数上的掩码是否为 float32），"
+        "每保留一份约可节省 {saved}；或使用融合注意力，它不保存分数且同样精确。"
+        "若有意使用 float32，则无需处理",
     ),
     "memory_setting_key.evidence": (
         "MS_ALLOC_CONF has keys that MindSpore does not know: {keys}{hint}",

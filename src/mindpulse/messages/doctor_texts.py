@@ -387,10 +387,9 @@ DOCTOR_TEXTS: dict[str, tuple[str, str]] = {
         "{name}：{count} 个探针已植入但从未运行：{paths}；{reason}",
     ),
     "probes_silent.cure": (
-        "the step does not come by there: a branch that is not taken, a layer that is not used, a "
-        "step that was compiled before, or capture_mode='bytecode' (use 'ast')",
-        "训练步没有经过该处：未执行的分支、未使用的层、此前已编译的步骤，或 "
-        "capture_mode='bytecode'（请用 'ast'）",
+        "the step does not come by there: a branch that is not taken, a layer that is not used, or "
+        "a step that was compiled before",
+        "训练步没有经过该处：未执行的分支、未使用的层，或此前已编译的步骤",
     ),
     "probes_failed.evidence": (
         "{name}: {count} probe(s) were left out, since the step does not compile with them: "

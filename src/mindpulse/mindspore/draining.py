@@ -17,6 +17,8 @@ from mindpulse.mindspore.planting import Planted
 from mindpulse.recorder import Recorder
 from mindpulse.series import Rows
 
+PRECISION_NOTE = "precision"
+PRECISION_OF = ("attention", "norm", "ffn")
 MOST_PENDING = 4096  # calls of a step that is not finished
 
 
@@ -81,6 +83,7 @@ class Drain:
         self._ends: deque[float] = deque(maxlen=planted.ring.capacity)
         self._memory = MemoryReader() if _wants("memory", planted) else None
         self._memory_step = first_step - 1
+        self._precision: dict[str, Any] = {}
 
     def add(self, call: Call) -> None:
         """Takes in one call of `step`."""
@@ -107,9 +110,23 @@ class Drain:
                 self._recorder.write(spec, rows)
         if self.harvest.lost > lost_before:
             self._recorder.note("steps_lost", count=self.harvest.lost - lost_before)
+        self._tell_precision()
         self._write_calls(reading.counter, wall_times)
         if self._ends:
             self.take_memory(max(self._first_step, reading.counter - 1))
+
+    def _tell_precision(self) -> None:
+        """Notes in which precision the model computes where, once it is known and if it changes."""
+        found: dict[str, Any] = {}
+        for site in self._planted.sites:
+            if site.bits and site.place.kind in PRECISION_OF:
+                told: Any = site.bits
+                if site.shape is not None:
+                    told = {"bits": site.bits, "shape": [site.batch, *site.shape]}
+                found.setdefault(site.place.kind, {})[site.label] = told
+        if found != self._precision:
+            self._precision = found
+            self._recorder.note(PRECISION_NOTE, **found)
 
     def take_memory(self, step: int) -> None:
         """Writes what the memory holds now as rows of a step, once for each step."""

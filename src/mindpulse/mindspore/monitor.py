@@ -17,6 +17,7 @@ from mindpulse.errors import UsageError
 from mindpulse.mindspore.acting.duties import Duties
 from mindpulse.mindspore.acting.means import actions_of
 from mindpulse.mindspore.attached import ATTACHED_NOTE, attached
+from mindpulse.mindspore.bytecode import keep_out
 from mindpulse.mindspore.draining import Call, Drain
 from mindpulse.mindspore.environment import fingerprint, rank_of_process
 from mindpulse.mindspore.guard import Guard
@@ -101,6 +102,7 @@ class Monitor:
         self._rank = rank_of_process() if rank is None else rank
         self._flush_interval, self._options = flush_interval, options
         self._cells = [net, *optimizers, train_cell]
+        keep_out()
         self._open(summary_dir)
         self._guard("noting how the training stands", lambda: self._note_attached(optimizers))
         planted = plant_all(

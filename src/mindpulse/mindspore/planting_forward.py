@@ -25,6 +25,7 @@ from mindpulse.mindspore.sites import (
     TapMember,
     decode_attention,
     decode_groups,
+    decode_values,
 )
 from mindpulse.mindspore.structure import Place, find_places
 from mindpulse.mindspore.tap import tap
@@ -169,9 +170,10 @@ def _plant_values(
     if kind == "logits" and number:
         place.skip("only the first logits are measured")
         return
-    slot = planting.ring.slot(f"{kind}.{number}", groups[-1].start + groups[-1].width, groups)
+    width = groups[-1].start + groups[-1].width + forward.BITS
+    slot = planting.ring.slot(f"{kind}.{number}", width, groups)
     site = Site(slot, place, label=place.path)
-    site.decode = decode_groups(slot)
+    site.decode = decode_values(site)
     maker = {"norm": measures.norm.row, "ffn": measures.ffn.row, "logits": measures.output.row}
     row = maker[kind](ours) if ours else None
     extra = _calls(own, planting.guard, calls, per_head=False)
@@ -189,11 +191,10 @@ def _plant_router(planting: Planting, place: Place) -> None:
         return
     layer = str(sum(site.place.kind == "router" for site in planting.sites))
     columns = tuple((layer, str(expert)) for expert in range(place.size))
-    slot = planting.ring.slot(
-        f"router.{layer}", place.size, [Group("expert_load", 0, place.size, columns)]
-    )
+    width, groups = place.size + forward.BITS, [Group("expert_load", 0, place.size, columns)]
+    slot = planting.ring.slot(f"router.{layer}", width, groups)
     site = Site(slot, place, label=layer)
-    site.decode = decode_groups(slot)
+    site.decode = decode_values(site)
     row = measures.router.row(place.size, place.top_k)
     _add(planting, place, site, forward.values(slot, place.side == "output", row, []))
 

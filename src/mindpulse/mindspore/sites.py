@@ -52,6 +52,8 @@ class Site:
         label: of the layer or cell, as in the series' columns.
         map: (head, query, key) attention of the first sample; None where none is kept.
         shape: (heads, queries, keys) of an attention that ran.
+        batch: of that attention.
+        bits: of a number as the model computes it here, 32 or 16; 0 before it ran.
         ran: whether any row of it was seen.
     """
 
@@ -62,6 +64,8 @@ class Site:
     tier: int = 0
     map: Parameter | None = None
     shape: tuple[int, int, int] | None = None
+    batch: int = 0
+    bits: int = 0
     ran: bool = False
 
 
@@ -102,14 +106,26 @@ def decode_groups(slot: Slot) -> Decode:
     return decode
 
 
+def decode_values(site: Site) -> Decode:
+    """The same for slots whose last value is the bits of a number."""
+    plain = decode_groups(site.slot)
+
+    def decode(table: Table) -> list[Piece]:
+        if len(table.steps):
+            site.bits = int(table.values[-1, -1])
+        return plain(table)
+
+    return decode
+
+
 def decode_attention(site: Site, cap: int) -> Decode:
     """For attention: as many heads as the data tell, each a column (layer, head)."""
 
     def decode(table: Table) -> list[Piece]:
         if not len(table.steps):
             return []
-        heads, queries, keys = (int(size) for size in table.values[-1, :SHAPE])
-        site.shape = (heads, queries, keys)
+        heads, queries, keys, batch, bits = (int(size) for size in table.values[-1, :SHAPE])
+        site.shape, site.batch, site.bits = (heads, queries, keys), batch, bits
         columns = tuple((site.label, str(head)) for head in range(heads))
         return [
             Piece(g.tag, columns, table.values[:, g.start : g.start + min(heads, cap)])

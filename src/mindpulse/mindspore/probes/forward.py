@@ -18,7 +18,10 @@ from mindpulse.mindspore.ring import Ring, Slot
 
 Watch = Callable[[Any, Any, Any], None]
 Measure = Callable[[Any], Any]
-SHAPE = 3  # heads, queries, keys: known only when the graph is compiled, so they travel as data
+# Known only when the graph is compiled, so they travel as data: heads, queries, keys, batch, and
+# the bits of a logit as the model computes it.
+SHAPE = 5
+BITS = 1  # the bits of a value, behind the values of a plain node
 PADDING_CELLS = 65536
 
 
@@ -33,8 +36,8 @@ def attention(
 ) -> Watch:
     """Measures a softmax: before are the logits, after the probabilities.
 
-    The slot's values are (heads, queries, keys, then `cap` for each measure), so the state keeps
-    its final shape from the start.
+    The slot's values are (heads, queries, keys, batch, bits, then `cap` for each measure), so the
+    state keeps its final shape from the start.
 
     Args:
         heads: number of heads where the model tells it, else 0.
@@ -60,7 +63,8 @@ def attention(
         table = ops.concat(parts) if len(parts) > 1 else parts[0]
         if cap > found:
             table = ops.pad(table, (0, cap - found))
-        shape = ms.Tensor([found, p.shape[2], p.shape[3]], ms.float32)
+        sizes = [found, p.shape[2], p.shape[3], p.shape[0], _bits(before)]
+        shape = ms.Tensor(sizes, ms.float32)
         flat = table.reshape(-1)
         missing = measures * cap - flat.shape[0]
         if missing > 0:  # a user's measure that did not compile was left out
@@ -70,6 +74,13 @@ def attention(
             ops.assign(attention_map, _map_of(p, attention_map.shape))
 
     return watch
+
+
+def _bits(x: Any) -> int:
+    """Of a number of a floating tensor; known when the graph is compiled."""
+    if x.dtype == ms.float32:
+        return 32
+    return 64 if x.dtype == ms.float64 else 16
 
 
 def _nothing(batch: int, keys: int) -> None:
@@ -87,13 +98,16 @@ def _map_of(p: Any, size: tuple[int, ...]) -> Any:
 def values(slot: Slot, after_it: bool, row: Measure | None, extra: list[Measure]) -> Watch:
     """Measures a node with `row`, node -> (values,); `extra` are the user's own, node -> ().
 
+    The slot's values are those, then the bits of a number of the node.
+
     Args:
         after_it: whether the node is the operator's output; else its first input.
     """
-    put, width = slot.put, slot.width
+    put, width = slot.put, slot.width - BITS
 
     def watch(training: Any, before: Any, after: Any) -> None:
         node = after if after_it else before
+        bits = _bits(node)
         node = ops.stop_gradient(node).astype(ms.float32)
         parts: tuple[Any, ...] = ()
         if row is not None:
@@ -104,7 +118,7 @@ def values(slot: Slot, after_it: bool, row: Measure | None, extra: list[Measure]
         missing = width - flat.shape[0]
         if missing > 0:
             flat = ops.pad(flat, (0, missing), "constant", float("nan"))
-        put(training, flat)
+        put(training, ops.concat((flat, ms.Tensor([bits], ms.float32))))
 
     return watch
 
