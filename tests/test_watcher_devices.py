@@ -175,6 +175,11 @@ def test_what_is_not_told_is_no_number() -> None:
     assert "npu_power" not in values(parse(OWN).chips[1:])
 
 
+def test_two_chips_of_one_npu_have_two_names() -> None:
+    without = OWN.replace("| 0     6  ", "| 0        ").replace("| 1     7  ", "| 1        ")
+    assert [label(chip) for chip in parse(without).chips] == ["3", "3.1"]
+
+
 # Beside a run.
 
 

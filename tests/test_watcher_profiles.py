@@ -6,17 +6,21 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mindpulse.alerts import AlertEvent
+from mindpulse.alerts.journal import read_alerts
 from mindpulse.ascend.profile import read_profile
 from mindpulse.interop import open_run
+from mindpulse.recorder import Recorder
 from mindpulse.rules.load import load_rules
 from mindpulse.store.check import check_files
-from mindpulse.testing import write_run
+from mindpulse.testing import FakeClock, ScriptedWaiter, write_run
 from mindpulse.watcher import watch, watch_runs
+from mindpulse.watcher.fleet import RESCAN_S
 from mindpulse.watcher.profiles import FIGURES, OUTPUT, QUIET_S, figures_of
 
 KERNELS = (
@@ -121,6 +125,40 @@ def test_a_run_that_is_watched_reads_it_in_a_thread(tmp_path: Path) -> None:
     for event in watch(tmp_path, load_rules(), stop=stop):
         if isinstance(event, AlertEvent) and event.rule == "l2-hit-rate-low":
             stop.set()
+    assert open_run(tmp_path).series("l2_hit_rate").steps.tolist() == [120]
+
+
+def test_a_run_that_ended_stays_awake_until_its_profile_was_read(tmp_path: Path) -> None:
+    clock = FakeClock(time.time())
+    recorder = Recorder(tmp_path, clock=clock)
+    recorder.add_scalars(150, {"train_loss": 2.0})
+    recorder.close()
+    place = profile(tmp_path / "attempt-0001" / "rank-0000", old=False)
+    stop, seen = threading.Event(), list[bool]()
+
+    def later(seconds: float) -> Callable[[], None]:
+        def act() -> None:
+            seen.append((tmp_path / "watcher.json").exists())
+            clock.now_s += seconds
+
+        return act
+
+    def settle() -> None:
+        later(RESCAN_S)()
+        for path in place.rglob("*.csv"):
+            os.utime(path, (clock.now_s - 60,) * 2)
+
+    def read() -> None:
+        time.sleep(0.5)
+        later(RESCAN_S)()
+
+    for path in place.rglob("*.csv"):
+        os.utime(path, (clock.now_s + 500,) * 2)
+    script = [later(100), later(100), settle, read, later(100)]
+    waiter = ScriptedWaiter(stop, script)
+    list(watch(tmp_path, load_rules(), stop=stop, waiter=lambda *_: waiter, clock=clock))
+    assert seen == [True] * 4 + [False]
+    assert [alert.rule for alert in read_alerts(tmp_path)] == ["l2-hit-rate-low"]
     assert open_run(tmp_path).series("l2_hit_rate").steps.tolist() == [120]
 
 

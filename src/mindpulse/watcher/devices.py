@@ -72,8 +72,10 @@ def _is_alive(pid: int) -> bool:
 
 
 def label(chip: Chip) -> str:
-    """The number that people know a chip by: that of the device, else of the NPU."""
-    return str(chip.npu if chip.device is None else chip.device)
+    """The number that people know a chip by: that of the device, else of the NPU and its chip."""
+    if chip.device is not None:
+        return str(chip.device)
+    return f"{chip.npu}.{chip.chip}" if chip.chip else str(chip.npu)
 
 
 def values(chips: Sequence[Chip]) -> dict[str, list[float]]:

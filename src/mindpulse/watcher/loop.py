@@ -184,7 +184,8 @@ class _Session:
 
     def asleep(self, at_once: bool) -> bool:
         """Nothing more is expected of this run; `at_once`: there are many others."""
-        return self._liveness.asleep(self._clock(), at_once) and not self._judge.holding
+        busy = self._judge.holding or self._profiles.awaited
+        return self._liveness.asleep(self._clock(), at_once) and not busy
 
     def _compared(self, chunks: Sequence[Chunk]) -> list[AlertEvent]:
         return first_of_rank(self._ranks.feed(chunks), self._journal.firing())

@@ -28,6 +28,8 @@ FIGURES = "figures.json"
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 L2 = "l2_hit_rate"
 QUIET_S = 3.0
+# So long the analysis of a profile may take after the run has ended.
+PATIENCE_S = 1800.0
 _NAME = re.compile(r"s(\d{6,})")
 
 
@@ -84,6 +86,7 @@ class Profiles:
         self._folder, self._beside, self._tell = folder, beside, tell
         self._at_once, self._clock = at_once, clock
         self._done: set[Path] = set()
+        self._awaited = False
         self._reading: tuple[_Found, threading.Thread, dict[str, Any]] | None = None
 
     def look(self) -> None:
@@ -107,7 +110,13 @@ class Profiles:
             thread.start()
             return
 
+    @property
+    def awaited(self) -> bool:
+        """A profile is being read, or was begun lately and is not finished."""
+        return self._awaited or self._reading is not None
+
     def _unread(self) -> Iterator[_Found]:
+        self._awaited = False
         for attempt, attempt_dir in attempts_of(self._folder).items():
             for rank, folder in ranks_of(attempt_dir).items():
                 for place in _folders(folder / PROFILES):
@@ -119,13 +128,16 @@ class Profiles:
         if (place / FIGURES).exists():
             self._done.add(place)
             return False
-        times = []
+        now = self._clock()
         try:
-            for path in place.glob(f"*/{OUTPUT}/*"):
-                times.append(path.stat().st_mtime)
+            begun = place.stat().st_mtime
+            times = [path.stat().st_mtime for path in place.glob(f"*/{OUTPUT}/*")]
         except OSError:  # the analysis has taken it away again
-            return False
-        return bool(times) and max(times) < self._clock() - QUIET_S
+            begun, times = now, []
+        if times and max(times) < now - QUIET_S:
+            return True
+        self._awaited = self._awaited or now - max([begun, *times]) < PATIENCE_S
+        return False
 
     def _take(self, found: _Found, told: Mapping[str, Any]) -> None:
         self._done.add(found.folder)
