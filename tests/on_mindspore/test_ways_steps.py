@@ -178,6 +178,7 @@ def test_changing_shapes(how: str, tmp_path: Path) -> None:
     """The graph is compiled anew for each shape, and the rows go on."""
     run, _ = twins(builder(how, net=Decoder), of_shapes(), tmp_path)
     expected(builder("pynative", net=Decoder), of_shapes()).check(run)
+    assert [note.kind for note in run.notes()].count("precision") == 1
 
 
 @pytest.mark.parametrize("told", [False, True])

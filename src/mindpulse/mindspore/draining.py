@@ -83,7 +83,7 @@ class Drain:
         self._ends: deque[float] = deque(maxlen=planted.ring.capacity)
         self._memory = MemoryReader() if _wants("memory", planted) else None
         self._memory_step = first_step - 1
-        self._precision: dict[str, Any] = {}
+        self._bits: dict[int, int] = {}
 
     def add(self, call: Call) -> None:
         """Takes in one call of `step`."""
@@ -116,17 +116,22 @@ class Drain:
             self.take_memory(max(self._first_step, reading.counter - 1))
 
     def _tell_precision(self) -> None:
-        """Notes in which precision the model computes where, once it is known and if it changes."""
+        """Notes in which precision the model computes where, once it is known and if it changes.
+
+        Shapes are those of the step before: they may change at each step, which is worth no note.
+        """
+        sites = [s for s in self._planted.sites if s.bits and s.place.kind in PRECISION_OF]
+        bits = {id(site): site.bits for site in sites}
+        if bits == self._bits:
+            return
+        self._bits = bits
         found: dict[str, Any] = {}
-        for site in self._planted.sites:
-            if site.bits and site.place.kind in PRECISION_OF:
-                told: Any = site.bits
-                if site.shape is not None:
-                    told = {"bits": site.bits, "shape": [site.batch, *site.shape]}
-                found.setdefault(site.place.kind, {})[site.label] = told
-        if found != self._precision:
-            self._precision = found
-            self._recorder.note(PRECISION_NOTE, **found)
+        for site in sites:
+            told: Any = site.bits
+            if site.shape is not None:
+                told = {"bits": site.bits, "shape": [site.batch, *site.shape]}
+            found.setdefault(site.place.kind, {})[site.label] = told
+        self._recorder.note(PRECISION_NOTE, **found)
 
     def take_memory(self, step: int) -> None:
         """Writes what the memory holds now as rows of a step, once for each step."""

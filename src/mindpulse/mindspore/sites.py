@@ -53,7 +53,7 @@ class Site:
         map: (head, query, key) attention of the first sample; None where none is kept.
         shape: (heads, queries, keys) of an attention that ran.
         batch: of that attention.
-        bits: of a number as the model computes it here, 32 or 16; 0 before it ran.
+        bits: of a number as the model computes it here, 16, 32 or 64; 0 before it ran.
         ran: whether any row of it was seen.
     """
 
@@ -112,7 +112,7 @@ def decode_values(site: Site) -> Decode:
 
     def decode(table: Table) -> list[Piece]:
         if len(table.steps):
-            site.bits = int(table.values[-1, -1])
+            site.bits = int(np.nan_to_num(table.values[-1, -1]))
         return plain(table)
 
     return decode
