@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import struct
+import sys
+import time
 import zlib
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mindpulse import open_run
 from mindpulse.alerts import AlertEvent
+from mindpulse.cli import main
 from mindpulse.recorder import Recorder
 from mindpulse.report import colour, curve, heat, history, maps, plot, snapshots
 from mindpulse.report.as_json import write_json
@@ -40,6 +48,7 @@ from mindpulse.rules.load import load_rules
 from mindpulse.series import Rows, Series, SeriesSpec
 from mindpulse.summary import SummaryRecord
 from mindpulse.testing import write_run as write_arrays
+from processes import running
 from synthetic import LAYERS, PARAMETERS, InMemory, write_cured_run, write_run
 
 RULES = load_rules()
@@ -498,3 +507,49 @@ def test_what_began_shortly_before_the_worst_is_shown_first(exploded: ReportData
     )
     order = [found.rule for found in judge(data).alerts]
     assert order == ["learning-rate-jump", "entropy-collapse", "gradient-explosion", "old"]
+
+
+EVERY = [sys.executable, "-m", "mindpulse.cli", "report"]
+
+
+def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+def test_a_report_that_is_written_again_and_again(tmp_path: Path) -> None:
+    run, page, said = tmp_path / "run", tmp_path / "page.html", tmp_path / "said"
+    command = [*EVERY, str(run), "--output", str(page), "--every", "1"]
+    with said.open("w") as out, running(command, stdout=out, stderr=out) as child:
+        assert until(lambda: "does not exist" in said.read_text())  # the training is yet to begin
+        assert child.poll() is None
+        with closing(Recorder(run)) as recorder:
+            recorder.add_scalars(1, {"train_loss": 2.5})
+            assert recorder.flush()
+            assert until(page.exists)
+            first = page.read_text()
+            assert 'http-equiv="refresh" content="1"' in first
+            recorder.add_scalars(77, {"train_loss": 2.25})
+            assert recorder.flush()
+            assert until(lambda: "2.25" in page.read_text())
+            assert "2.25" not in first
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 0
+    assert said.read_text().count(str(page)) >= 1
+    assert "Traceback" not in said.read_text()
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--fail-under", "50"], ["--output", "-"]])
+def test_one_report_or_many(other: list[str], tmp_path: Path) -> None:
+    write_arrays(tmp_path, train_loss=[2.0, 1.0])
+    result = CliRunner().invoke(main, ["report", str(tmp_path), "--every", "5", *other])
+    assert result.exit_code == 2
+    assert "--every goes on" in result.output
+
+
+def test_a_single_report_stays_as_it_is(tmp_path: Path) -> None:
+    write_arrays(tmp_path, train_loss=[2.0, 1.0])
+    assert CliRunner().invoke(main, ["report", str(tmp_path)]).exit_code == 0
+    assert "refresh" not in (tmp_path / "report.html").read_text()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -225,3 +227,31 @@ def test_headings_and_landmarks_lead_through_the_page(browser, pages) -> None:
     unnamed = """return [...document.querySelectorAll('svg[role=img]')]
         .filter(s => !s.querySelector('desc')?.textContent).length"""
     assert script(browser, unnamed) == 0
+
+
+def test_a_page_that_renews_itself(browser, tmp_path) -> None:
+    """The dashboard of the editor: the file is written anew, the browser loads it by itself."""
+    run, page = write_run(tmp_path / "run", steps=40, snapshots=False), tmp_path / "page.html"
+
+    def write() -> None:
+        data = collect(open_run(run), load_rules())
+        page.write_text(write_html(data, Words("en"), 0.0, "0.1.0", renew_s=1.0), "utf-8")
+
+    write()
+    show(browser, page)
+    before = browser.find_element(By.TAG_NAME, "main").text
+    write_run(run, steps=90, snapshots=False)
+    write()
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            after = browser.find_element(By.TAG_NAME, "main").text
+        except WebDriverException:  # between two pages
+            continue
+        if after != before:
+            break
+        time.sleep(0.1)
+    assert "90" in after
+    assert after != before
+    assert not [e for e in browser.get_log("browser") if e["level"] == "SEVERE"]
+    browser.get("about:blank")

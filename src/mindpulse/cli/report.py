@@ -11,7 +11,8 @@ from mindpulse import __version__
 from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import busy, draft, print_json
-from mindpulse.errors import UsageError
+from mindpulse.cli.stopping import stop_on_signal
+from mindpulse.errors import MindPulseError, UsageError
 from mindpulse.interop import open_run
 from mindpulse.report.as_json import report_object, write_json
 from mindpulse.report.collect import collect
@@ -47,6 +48,13 @@ from mindpulse.store.run import Run
     metavar="N",
     help="Exit with 1 if the health score is below N, or unknown.",
 )
+@click.option(
+    "--every",
+    "every_s",
+    type=options.finite(least=1),
+    metavar="SECONDS",
+    help="Write it again and again until Ctrl-C; an HTML page in a browser renews itself.",
+)
 @options.rules
 @options.as_json
 def command(
@@ -55,6 +63,7 @@ def command(
     format_: str | None,
     lang: str,
     fail_under: float | None,
+    every_s: float | None,
     rules_file: Path | None,
     as_json: bool,
 ) -> None:
@@ -66,6 +75,11 @@ def command(
     """
     if as_json and str(output) == "-":
         raise UsageError("--json and --output - both want standard output; use --format json")
+    if every_s is not None:
+        if as_json or fail_under is not None or str(output) == "-":
+            raise UsageError("--every goes on; --json, --fail-under and --output - want one report")
+        _again_and_again(run_dir, output, format_, Words(lang), rules_file, every_s)
+        return
     rules = load_rules(rules_file)
     run = open_run(run_dir)
     with busy("reading"):
@@ -83,6 +97,34 @@ def command(
     if fail_under is not None and (data.health.score is None or data.health.score < fail_under):
         click.echo(_failure(data, fail_under), err=True)
         click.get_current_context().exit(EXIT_FINDINGS)
+
+
+def _again_and_again(
+    run_dir: Path,
+    output: Path | None,
+    format_: str | None,
+    words: Words,
+    rules_file: Path | None,
+    every_s: float,
+) -> None:
+    """Until Ctrl-C; what cannot be read now may be there the next time, so it is only told."""
+    told, chosen = "", format_ or format_of(output)
+    with stop_on_signal() as stop:
+        while True:
+            try:
+                run = open_run(run_dir)
+                data = collect(run, load_rules(rules_file), replay_all=rules_file is not None)
+                target = output or default_target(run, chosen)
+                with draft(target) as file:
+                    file.write(render(data, words, chosen, renew_s=every_s))
+                result = _result(data, words, target)
+            except MindPulseError as error:
+                result = f"mindpulse: {error}"
+            if result != told:
+                told = result
+                click.echo(result)
+            if stop.wait(every_s):
+                return
 
 
 def default_target(run: Run, format_: str) -> Path:
@@ -103,29 +145,31 @@ def format_of(output: Path | None) -> str:
     return {".md": "md", ".markdown": "md", ".json": "json"}.get(ending, "html")
 
 
-def render(data: ReportData, words: Words, format_: str) -> str:
-    """The report as the text of a file."""
+def render(data: ReportData, words: Words, format_: str, renew_s: float | None = None) -> str:
+    """The report as the text of a file; with `renew_s` a page that loads itself again."""
     if format_ == "json":
         return write_json(data, words)
     if format_ == "md":
         return write_markdown(data, words)
-    return write_html(data, words, time.time(), __version__)
+    return write_html(data, words, time.time(), __version__, renew_s)
 
 
 def _say_result(data: ReportData, words: Words, target: Path, as_json: bool) -> None:
     if as_json:
         print_json({**report_object(data, words), "output": str(target)})
-        return
+    else:
+        click.echo(_result(data, words, target))
+
+
+def _result(data: ReportData, words: Words, target: Path) -> str:
     verdict, value = judge(data), data.health.score
     number = words.say("score.unknown") if value is None else f"{value:.0f}"
     beside = words.score_note(data.health)
     note = f" ({beside})" if beside else ""
-    click.echo(
-        f"{words.say('verdict.' + verdict.state)}. {words.say('score.title')}: {number}{note}"
-    )
-    for alert in verdict.alerts[:3]:
-        click.echo(f"  {words.severity(alert.severity)}: {words.message(alert)}")
-    click.echo(str(target))
+    title = words.say("score.title")
+    lines = [f"{words.say('verdict.' + verdict.state)}. {title}: {number}{note}"]
+    lines += [f"  {words.severity(a.severity)}: {words.message(a)}" for a in verdict.alerts[:3]]
+    return "\n".join([*lines, str(target)])
 
 
 def _failure(data: ReportData, limit: float) -> str:

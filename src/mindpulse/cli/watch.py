@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import click
@@ -17,6 +15,7 @@ from mindpulse.cli import options
 from mindpulse.cli.group import EXIT_FINDINGS
 from mindpulse.cli.output import print_json
 from mindpulse.cli.receivers import deliver_option, delivering
+from mindpulse.cli.stopping import stop_on_signal
 from mindpulse.control.schema import VERBS
 from mindpulse.deliver.file import event_object
 from mindpulse.deliver.terminal import Terminal
@@ -200,21 +199,6 @@ def receivers(lang: str, as_json: bool, places: Sequence[Path]) -> Callable[[Pat
         terminal.deliver(event)
 
     return deliver
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
-    """Set by Ctrl-C or a polite kill: the watch takes one last look and ends in order."""
-    stop = threading.Event()
-    before = {
-        number: signal.signal(number, lambda *_: stop.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _warn_of_unknown_series(run_dir: Path, rules: Sequence[Rule]) -> bool:

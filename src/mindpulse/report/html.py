@@ -16,7 +16,9 @@ from mindpulse.report.words import Words
 SECTIONS = ("curves", "timeline", "layers", "attention", "score", "run")
 
 
-def write_html(data: ReportData, words: Words, now: float, version: str) -> str:
+def write_html(
+    data: ReportData, words: Words, now: float, version: str, renew_s: float | None = None
+) -> str:
     """The whole page.
 
     The page forbids itself every request by its own content security policy; the one script is
@@ -25,6 +27,7 @@ def write_html(data: ReportData, words: Words, now: float, version: str) -> str:
     Args:
         now: seconds since the epoch, shown in the footer.
         version: of this package, shown in the footer.
+        renew_s: after so many seconds the browser loads the file again; None for never.
     """
     return document(
         f"{words.say('title')} · {Path(data.path).resolve().name}",
@@ -34,14 +37,18 @@ def write_html(data: ReportData, words: Words, now: float, version: str) -> str:
         _menu(words),
         _main(data, words),
         _footer(words, now, version),
+        renew_s=renew_s,
     )
 
 
-def document(title: str, lang: str, *body: str, style: str = "") -> str:
+def document(
+    title: str, lang: str, *body: str, style: str = "", renew_s: float | None = None
+) -> str:
     """A page in the looks of the report that needs nothing else and may ask for nothing.
 
     Args:
         style: CSS to add.
+        renew_s: seconds after which the page is loaded again.
     """
     script = _asset("report.js")
     head = tag(
@@ -49,6 +56,7 @@ def document(title: str, lang: str, *body: str, style: str = "") -> str:
         void("meta", charset="utf-8"),
         void("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
         void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        void("meta", http_equiv="refresh", content=f"{renew_s:g}") if renew_s else Html(""),
         tag("title", title),
         tag("style", Html(_asset("report.css") + style)),
     )

@@ -67,12 +67,15 @@ def attach_name(rank: int) -> str:
 
 def tasks(run: str, script: str) -> list[dict[str, Any]]:
     """Tasks; the doctor's findings become problems of the editor, at the lines they name."""
+    page = ["--output", f"{run}/report.html"]
     watch = _task("watch", ["watch", run], [])
-    watch |= {"isBackground": True, "presentation": {"panel": "dedicated"}}
-    report = ["report", run, "--output", f"{run}/report.html"]
+    dashboard = _task("dashboard", ["report", run, *page, "--every", "10"], [])
+    for each in (watch, dashboard):
+        each |= {"isBackground": True, "presentation": {"panel": "dedicated"}}
     return [
         watch,
-        _task("report", report, []),
+        dashboard,
+        _task("report", ["report", run, *page], []),
         _task("analyze", ["analyze", run], []),
         _task("doctor", ["doctor", "run", run], []),
         _task("breakpoints", ["doctor", "debug", script, "--format", "problems"], [MATCHER]),
