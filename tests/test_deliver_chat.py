@@ -147,7 +147,7 @@ def in_an_hour() -> str:
     [
         (says("slow down", 429, Retry_After="7"), RETRY, 7, 7),
         (says("", 429), RETRY, 60, 60),
-        (says("", 503, Retry_After=in_an_hour()), RETRY, 1700, 1800),
+        (says("", 503, Retry_After=in_an_hour()), RETRY, 600, 1800),  # said when collected
         (says("", 503, Retry_After="soon"), RETRY, 0, 0),
         (says("", 429, Retry_After="9" * 30), RETRY, 3600, 3600),
         (says("", 500), RETRY, 0, 0),
