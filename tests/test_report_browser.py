@@ -239,6 +239,7 @@ def test_a_page_that_renews_itself(browser, tmp_path) -> None:
 
     write()
     show(browser, page)
+    browser.get_log("browser")  # what earlier tests left
     before = browser.find_element(By.TAG_NAME, "main").text
     write_run(run, steps=90, snapshots=False)
     write()
