@@ -6,7 +6,8 @@ import multiprocessing
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from pathlib import Path
@@ -42,3 +43,11 @@ def forking() -> Any:
     with patch.dict(os.environ, PYTHONPATH=path.rstrip(os.pathsep)):
         forkserver.ensure_running()
     return context
+
+
+def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Waits until something is true, and returns it as it is then."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    return true()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import time
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -138,8 +139,10 @@ def test_http_200_is_not_success(
     assert words in found.detail
 
 
-def in_an_hour() -> str:
-    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 1800))
+def busy_for_half_an_hour(handler: BaseHTTPRequestHandler) -> None:
+    """Names a time of day, counted from when it is asked."""
+    end = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 1800))
+    says("", 503, Retry_After=end)(handler)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def in_an_hour() -> str:
     [
         (says("slow down", 429, Retry_After="7"), RETRY, 7, 7),
         (says("", 429), RETRY, 60, 60),
-        (says("", 503, Retry_After=in_an_hour()), RETRY, 600, 1800),  # said when collected
+        (busy_for_half_an_hour, RETRY, 1700, 1800),
         (says("", 503, Retry_After="soon"), RETRY, 0, 0),
         (says("", 429, Retry_After="9" * 30), RETRY, 3600, 3600),
         (says("", 500), RETRY, 0, 0),

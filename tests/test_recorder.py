@@ -306,8 +306,7 @@ def test_a_hanging_disk_does_not_take_all_memory(tmp_path: Path) -> None:
     released.set()
     assert recorder.flush()
     recorder.close()
-    # The queue, what was taken, what waits hold some 1000 each.
-    assert recorder.stats.rows_lost >= 1990
+    assert recorder.stats.rows_lost >= 2000  # the queue, what was taken, what waits: 1000 each
     assert recorder.stats.rows_lost + recorder.stats.rows_written == 5001
     assert open_run(tmp_path).series("x").steps[-1] == 5000
 

@@ -7,15 +7,12 @@ import re
 import signal
 import struct
 import sys
-import time
 import zlib
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from string import Formatter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +45,7 @@ from mindpulse.rules.load import load_rules
 from mindpulse.series import Rows, Series, SeriesSpec
 from mindpulse.summary import SummaryRecord
 from mindpulse.testing import write_run as write_arrays
-from processes import running
+from processes import running, until
 from synthetic import LAYERS, PARAMETERS, InMemory, write_cured_run, write_run
 
 RULES = load_rules()
@@ -510,13 +507,6 @@ def test_what_began_shortly_before_the_worst_is_shown_first(exploded: ReportData
 
 
 EVERY = [sys.executable, "-m", "mindpulse.cli", "report"]
-
-
-def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.05)
-    return true()
 
 
 def test_a_report_that_is_written_again_and_again(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from mindpulse.watcher.beside import Beside
 from mindpulse.watcher.devices import chips_of, label, values
 from mindpulse.watcher.fleet import RESCAN_S
 from mindpulse.watcher.sampler import Sample, Sampler, sampler
+from processes import until
 from test_ascend_npu_smi import OWN
 
 HOST = os.uname().nodename
@@ -63,13 +64,6 @@ def tool(folder: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
-
-
-def until(true: Callable[[], Any], seconds: float = 10.0) -> Any:
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return true()
 
 
 # The thread that asks.

@@ -6,6 +6,8 @@ from a profile, one row at the first step of its window.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -149,7 +151,7 @@ def _measure(
     unit: str,
     reduction: str,
     source: str,
-    reference: object,
+    reference: Callable[..., float],
     axes: tuple[str, ...] = (),
 ) -> Measure:
     return Measure(
@@ -159,7 +161,7 @@ def _measure(
         axes=axes,
         reduction=reduction,
         source=source,
-        reference=reference,  # type: ignore[arg-type]
+        reference=reference,
         family="hardware",
         place="watcher",
         within="last",

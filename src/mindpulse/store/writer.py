@@ -169,15 +169,10 @@ class GuestWriter(RankWriter):
     are dropped: a guest holds nothing back.
 
     Example:
-        >>> with GuestWriter(Path(folder), rank=0, attempt=1) as writer:
-        ...     writer.append(SeriesSpec("npu_power"), Rows.one(1, 1.7e9, 88.6))
+        >>> writer = GuestWriter(Path(folder), rank=0, attempt=1)
+        >>> writer.append(SeriesSpec("npu_power"), Rows.one(1, 1.7e9, 88.6))
+        >>> writer.flush()
     """
-
-    def __enter__(self) -> GuestWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.flush()
 
     def note(self, note: Mapping[str, Any]) -> None:
         """Nothing."""

@@ -31,6 +31,7 @@ class Beside:
     def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
         self._folder, self._tell = folder, tell
         self._writers: dict[tuple[int, int], GuestWriter] = {}
+        self._fresh: set[tuple[int, int]] = set()
         self._told = False
 
     def add(
@@ -48,12 +49,13 @@ class Beside:
             folder = self._folder / attempt_name(attempt) / rank_name(rank)
             writer = self._writers[rank, attempt] = GuestWriter(folder, rank, attempt)
         writer.append(spec, Rows.one(step, wall_time, values))
+        self._fresh.add((rank, attempt))
 
     def flush(self) -> None:
         """Writes the rows; those that cannot be written are lost."""
-        for writer in self._writers.values():
+        while self._fresh:
             try:
-                writer.flush()
+                self._writers[self._fresh.pop()].flush()
             except StoreError as error:
                 if not self._told:
                     self._told = True

@@ -55,7 +55,7 @@ class Place:
         ahead, seen = [(self.path, 0)], 0
         while ahead and seen < MOST_FOLDERS:
             folder, depth = ahead.pop()
-            for below in _folders(folder):
+            for below in folders_in(folder):
                 seen += 1
                 run = is_run(below)
                 yield below, run
@@ -63,7 +63,7 @@ class Place:
                     ahead.append((below, depth + 1))
 
 
-def _folders(folder: Path) -> list[Path]:
+def folders_in(folder: Path) -> list[Path]:
     """The folders in a folder, hidden ones and links left out."""
     try:
         with os.scandir(folder) as entries:

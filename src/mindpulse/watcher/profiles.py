@@ -23,6 +23,7 @@ from mindpulse.catalogue import MEASURES
 from mindpulse.errors import MindPulseError
 from mindpulse.store.folder import PROFILES, attempts_of, ranks_of
 from mindpulse.watcher.beside import Beside
+from mindpulse.watcher.places import folders_in
 
 FIGURES = "figures.json"
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -119,7 +120,7 @@ class Profiles:
         self._awaited = False
         for attempt, attempt_dir in attempts_of(self._folder).items():
             for rank, folder in ranks_of(attempt_dir).items():
-                for place in _folders(folder / PROFILES):
+                for place in folders_in(folder / PROFILES):
                     step = _NAME.fullmatch(place.name)
                     if step and place not in self._done and self._is_ready(place):
                         yield _Found(place, rank, attempt, int(step[1]))
@@ -162,14 +163,6 @@ class Profiles:
             hidden.replace(target)
         except OSError as error:
             self._tell(f"{target}: {error.strerror}; a later watcher reads this profile again")
-
-
-def _folders(parent: Path) -> list[Path]:
-    try:
-        with os.scandir(parent) as entries:
-            return sorted(parent / e.name for e in entries if e.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
 
 
 def _read(folder: Path, told: dict[str, Any]) -> None:
